@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ops and routes as data: what verification, benchmarks, documentation and dispatch walk.
+ * A route that is not in an op's table does not exist.
+ */
+#ifndef ASSAY_ROUTE_H
+#define ASSAY_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <assay/context.h>
+#include <assay/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a route does to precision. An allowance belongs to a profile, its derivation stands in the
+ * op's <op>_bound.md.  X(enumerator, name, meaning) */
+#define ASSAY_PROFILE_TABLE(X)                                                                     \
+    X(EXACT, "exact", "moves or selects values; no rounding but a declared output rounding")       \
+    X(F64, "f64", "binary64 arithmetic, one rounding into the output format")                      \
+    X(F32, "f32", "binary32 arithmetic and accumulation, one rounding into the output format")     \
+    X(A16, "a16", "bf16 or fp16 operands in tensor cores, binary32 accumulation")                  \
+    X(A8, "a8", "int8 activations per token and column group, int32 accumulation")                 \
+    X(W8ROW, "w8row", "int8 weights with one scale a row, int8 activations")                       \
+    X(STATE16, "state16", "binary32 arithmetic, recurrent state rounded to fp16 between steps")
+
+enum assay_profile {
+#define ASSAY_PROFILE_ENUM(enumerator, name, meaning) ASSAY_PROFILE_##enumerator,
+    ASSAY_PROFILE_TABLE(ASSAY_PROFILE_ENUM)
+#undef ASSAY_PROFILE_ENUM
+        ASSAY_NUM_PROFILES
+};
+
+const char *assay_profile_name(enum assay_profile profile);
+const char *assay_profile_meaning(enum assay_profile profile);
+
+/* What a call must move and compute at least: the floor that a benchmark is measured against. */
+struct assay_floor {
+    double bytes_read;    /* each input byte once */
+    double bytes_written; /* each output byte once */
+    double operations;    /* multiply and add count as two */
+};
+
+/* A size at which a route's code path changes: verification tries at-1, at, at+1. */
+struct assay_boundary {
+    const char *parameter; /* a parameter of the op's cases: "K" */
+    int64_t at;
+};
+
+struct assay_route {
+    const char *name; /* "linear.bf16.avx2.cpu": op, formats or method, instruction set, backend */
+    enum assay_backend backend;
+    enum assay_profile profile;
+    enum assay_isa isa;                            /* cpu backend: what it needs */
+    const char *when;                              /* the predicate in words, for docs */
+    bool (*accepts)(const void *args);             /* predicate on valid args; NULL: always */
+    size_t (*workspace)(const assay_context *context, const void *args); /* bytes; NULL: none */
+    assay_status (*run)(assay_context *context, const void *args, void *workspace);
+    const struct assay_boundary *boundaries; /* ends with {NULL, 0}; NULL: none */
+    /* Longest chain of binary32 additions that any one product passes through for an inner
+     * length K (products: K additions at most). The oracle's accumulation bound uses it; NULL: the
+     * op has no accumulation, or its bound does not depend on the route. */
+    int64_t (*depth)(int64_t inner_length);
+};
+
+struct assay_op {
+    const char *name;
+    const char *summary; /* the formula in one line */
+    size_t args_bytes;   /* sizeof(struct assay_<op>_args) */
+    assay_status (*validate)(assay_context *context, const void *args); /* all contract errors */
+    struct assay_floor (*floor)(const void *args);                      /* of valid args */
+    const struct assay_route *routes; /* ordered: dispatch takes the first that accepts */
+    int num_routes;
+};
+
+/* All ops, sorted by name. */
+const struct assay_op *const *assay_ops(int *num_ops);
+/* NULL when there is none of this name. */
+const struct assay_op *assay_op_find(const char *name);
+/* *op may be NULL. NULL when there is none of this name. */
+const struct assay_route *assay_route_find(const char *name, const struct assay_op **op);
+
+/* Adds a route to its op (the name up to the first dot) until the process ends. Dispatch takes an
+ * added route only when it is forced. Used for candidate kernels and for mutants; not thread safe:
+ * call it before contexts run. *route and all that it points to must stay valid.
+ * Errors: ASSAY_E_ARG (no such op, name taken, incomplete row), ASSAY_E_FULL (64 added routes). */
+ASSAY_MUST_USE assay_status assay_route_add(const struct assay_route *route,
+                                            struct assay_error *error);
+/* The op's rows, table first and added ones last: index 0 .. assay_op_num_routes - 1. */
+int assay_op_num_routes(const struct assay_op *op);
+const struct assay_route *assay_op_route(const struct assay_op *op, int index);
+
+/* Validates, chooses a route, takes its workspace from the context's arena, counts it, runs it.
+ * All public op functions are this call. */
+ASSAY_MUST_USE assay_status assay_run_op(assay_context *context, const struct assay_op *op,
+                                         const void *args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
