@@ -21,13 +21,13 @@
 #include <assay/tensor.h>
 
 /* X(enumerator, name) */
-#define ORACLE_TERM_TABLE(X)                                                                       \
-    X(INPUT, "input rounding")   /* operands rounded or approximated before they are used */       \
-    X(PRODUCTS, "products")      /* rounding of products and other elementwise arithmetic */       \
-    X(ACCUMULATION, "accumulation") /* rounding of sums, for this length and order */              \
-    X(FUNCTIONS, "functions")    /* exp, log, sin, cos, root, quotient */                          \
-    X(OUTPUT, "output rounding") /* the one rounding into the output format */                     \
-    X(STORAGE, "storage format") /* rounding of state kept between steps */
+#define ORACLE_TERM_TABLE(X)                                                                    \
+    X(INPUT, "input rounding")      /* operands rounded or approximated before they are used */ \
+    X(PRODUCTS, "products")         /* rounding of products and other elementwise arithmetic */ \
+    X(ACCUMULATION, "accumulation") /* rounding of sums, for this length and order */           \
+    X(FUNCTIONS, "functions")       /* exp, log, sin, cos, root, quotient */                    \
+    X(OUTPUT, "output rounding")    /* the one rounding into the output format */               \
+    X(STORAGE, "storage format")    /* rounding of state kept between steps */
 
 enum oracle_term {
 #define ORACLE_TERM_ENUM(enumerator, name) ORACLE_TERM_##enumerator,
@@ -39,7 +39,7 @@ enum oracle_term {
 const char *oracle_term_name(enum oracle_term term);
 
 #define ORACLE_MAX_OUTPUTS 4
-#define ORACLE_MAX_AUX 6
+#define ORACLE_MAX_AUX     6
 
 /* One output tensor. Arrays have `count` elements, in row-major order of the logical extents. The
  * caller allocates and zeroes them. */
@@ -85,6 +85,18 @@ struct oracle_op {
     /* Multiply-adds of ref, for its benchmark; 0 when it has none to speak of. */
     double (*work)(const void *args);
 };
+
+#define ORACLE_DEFAULT_PRECISION 256
+
+/* Allocates an output's arrays, zeroed, alternatives NaN, shares 1. False when out of memory. */
+bool oracle_output_create(struct oracle_output *output, const char *name, enum assay_dtype dtype,
+                          int64_t count);
+void oracle_output_destroy(struct oracle_output *output);
+/* Reference and bound of one call: FP64, and MPFR at 256 bits where FP64's own error is more than a
+ * sixteenth of the bound of some element. Exact ops (bound 0, own 0) stay with FP64. */
+assay_status oracle_evaluate(const struct oracle_op *op, const void *args,
+                             const struct oracle_route *route, struct oracle_output *outputs,
+                             bool *used_mpfr);
 
 /* All ops with an oracle, sorted by name. */
 const struct oracle_op *const *oracle_ops(int *num_ops);

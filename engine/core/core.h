@@ -17,9 +17,9 @@
 #include <assay/tensor.h>
 
 /* ---- memory (memory.c): every allocation of the engine goes through these ------------------ */
-void *assay_alloc(size_t bytes);                            /* uninitialised; NULL on failure */
-void *assay_alloc_zero(size_t count, size_t size);          /* zeroed, overflow checked */
-void *assay_alloc_aligned(size_t bytes);                    /* 64-byte aligned, uninitialised */
+void *assay_alloc(size_t bytes);                             /* uninitialised; NULL on failure */
+void *assay_alloc_zero(size_t count, size_t size);           /* zeroed, overflow checked */
+void *assay_alloc_aligned(size_t bytes);                     /* 64-byte aligned, uninitialised */
 void *assay_resize(void *memory, size_t count, size_t size); /* as realloc, overflow checked */
 char *assay_duplicate(const char *text);
 void assay_free(void *memory); /* of any of the above; NULL is fine */
@@ -71,8 +71,7 @@ assay_status assay_check_tensor(assay_context *context, const char *op, const ch
                                 unsigned formats, bool is_output);
 /* Extent `dimension` of the tensor equals `expected`. */
 assay_status assay_check_extent(assay_context *context, const char *op, const char *argument,
-                                const struct assay_tensor *tensor, int dimension,
-                                int64_t expected);
+                                const struct assay_tensor *tensor, int dimension, int64_t expected);
 /* Same rank and extents. */
 assay_status assay_check_shape(assay_context *context, const char *op, const char *argument,
                                const struct assay_tensor *tensor, const char *other_argument,
@@ -86,11 +85,11 @@ assay_status assay_check_alias(assay_context *context, const char *op, const cha
 assay_status assay_check_number(assay_context *context, const char *op, const char *argument,
                                 double value, bool positive);
 /* `return` on failure. */
-#define ASSAY_TRY(call)                                                                            \
-    do {                                                                                           \
-        assay_status assay_try_status_ = (call);                                                   \
-        if (assay_try_status_ != ASSAY_OK)                                                         \
-            return assay_try_status_;                                                              \
+#define ASSAY_TRY(call)                          \
+    do {                                         \
+        assay_status assay_try_status_ = (call); \
+        if (assay_try_status_ != ASSAY_OK)       \
+            return assay_try_status_;            \
     } while (0)
 
 /* ---- logging to stderr (log.c): levels error 0, warning 1, info 2, debug 3 ------------------ */

@@ -24,11 +24,12 @@ int64_t oracle_depth(const struct oracle_route *route, int64_t inner_length);
  * |value| + own + the other terms (call it after they are set). */
 void oracle_bound_output_rounding(struct oracle_output *output);
 
-/* rms_share for roundings that are independent between elements: sqrt(1/3) of the half-ulp bound
- * plus six standard errors at `count` samples, at most 1. */
+/* rms_share for roundings that are independent between elements: sqrt(1/2) of the half-ulp bound
+ * (the worst grid of inputs) plus six standard errors at `count` samples, at most 1. */
 double oracle_rms_share_rounding(int64_t count);
 
-/* Sets all rms_share of an output: OUTPUT from oracle_rms_share_rounding when `independent`, the
+/* Sets all rms_share of an output whose OUTPUT term is set: OUTPUT from oracle_rms_share_rounding
+ * of the elements that carry the norm when `independent`, the
  * ACCUMULATION term by 6 / sqrt(depth) (at most 1) when `independent`, else 1. */
 void oracle_bound_rms(struct oracle_output *output, bool independent, int64_t depth);
 

@@ -36,9 +36,9 @@ enum case_param_kind {
 struct case_param {
     const char *name;
     enum case_param_kind kind;
-    int64_t lo, hi;   /* CASE_COUNT: range; CASE_CHOICE: 0 .. last name */
-    int64_t fallback; /* value when not given: also the base of the enumeration */
-    unsigned formats; /* CASE_FORMAT: mask of 1u << dtype */
+    int64_t lo, hi;           /* CASE_COUNT: range; CASE_CHOICE: 0 .. last name */
+    int64_t fallback;         /* value when not given: also the base of the enumeration */
+    unsigned formats;         /* CASE_FORMAT: mask of 1u << dtype */
     const char *const *names; /* CASE_CHOICE */
     /* Values worth trying (CASE_COUNT), ends with -1; NULL: lo, lo+1, fallback. Boundaries of the
      * routes (b-1, b, b+1) are added to them. */
@@ -47,20 +47,20 @@ struct case_param {
 
 /* X(enumerator, name, independent): input distributions. "independent": roundings of different
  * elements may be taken as independent. See values.c for what each one draws. */
-#define CASE_DIST_TABLE(X)                                                                         \
-    X(NORMAL, "normal", true)         /* N(0, 1) */                                                \
-    X(UNIFORM, "uniform", true)       /* [-1, 1) */                                                \
-    X(OUTLIERS, "outliers", true)     /* log-normal, random sign, 1 % at 50 times */               \
-    X(MASSIVE, "massive", false)      /* N(0, 1) with one channel at 1000 times */                 \
-    X(CONSTANT, "constant", false)    /* every element the same */                                 \
-    X(ALTERNATING, "alternating", false) /* the same magnitude, signs alternate */                 \
-    X(SUBNORMAL, "subnormal", false)  /* around the format's smallest normal and below */          \
-    X(ZEROS, "zeros", false)          /* +0 and -0 */                                              \
-    X(LARGE, "large", false)          /* up to a quarter of the largest finite value (see spec) */ \
-    X(CANCEL, "cancel", false)        /* pairs that nearly cancel: ill-conditioned sums */         \
-    X(TIES, "ties", false)            /* halfway between values of bf16 */                         \
-    X(EXACT, "exact", false)          /* small integers: sums are exact, match to the bit */       \
-    X(NONFINITE, "nonfinite", false)  /* N(0, 1) with a few NaN and infinities */
+#define CASE_DIST_TABLE(X)                                                                        \
+    X(NORMAL, "normal", true)            /* N(0, 1) */                                            \
+    X(UNIFORM, "uniform", true)          /* [-1, 1) */                                            \
+    X(OUTLIERS, "outliers", true)        /* log-normal, random sign, 1 % at 50 times */           \
+    X(MASSIVE, "massive", false)         /* N(0, 1) with one channel at 1000 times */             \
+    X(CONSTANT, "constant", false)       /* every element the same */                             \
+    X(ALTERNATING, "alternating", false) /* the same magnitude, signs alternate */                \
+    X(SUBNORMAL, "subnormal", false)     /* around the format's smallest normal and below */      \
+    X(ZEROS, "zeros", false)             /* +0 and -0 */                                          \
+    X(LARGE, "large", false)         /* up to a quarter of the largest finite value (see spec) */ \
+    X(CANCEL, "cancel", false)       /* pairs that nearly cancel: ill-conditioned sums */         \
+    X(TIES, "ties", false)           /* halfway between values of bf16 */                         \
+    X(EXACT, "exact", false)         /* small integers: sums are exact, match to the bit */       \
+    X(NONFINITE, "nonfinite", false) /* N(0, 1) with a few NaN and infinities */
 
 enum case_dist {
 #define CASE_DIST_ENUM(enumerator, name, independent) CASE_DIST_##enumerator,
@@ -97,18 +97,18 @@ struct trial {
 /* A mutant: a route with one planted fault, added to the op's routes and run on the op's cases.
  * It must be killed, but for the control (fault NULL), which must survive. */
 struct case_mutant {
-    const char *fault;   /* "eps is added outside the root"; NULL: the control */
-    const char *catalogue; /* ids of bug-catalogue.md it stands for, or "" */
+    const char *fault;        /* "eps is added outside the root"; NULL: the control */
+    const char *catalogue;    /* ids of bug-catalogue.md it stands for, or "" */
     struct assay_route route; /* name: "<op>.mutant.<fault_in_short>.cpu", profile as claimed */
 };
 
 struct case_spec {
-    const struct assay_op *op;      /* engine */
-    const struct oracle_op *oracle;
+    const struct assay_op *op; /* engine */
+    const char *oracle_name;   /* name of the oracle_op */
     const struct case_param *params;
     int num_params;
-    unsigned dists;                 /* mask of 1u << dist that apply */
-    unsigned layouts;               /* mask of 1u << layout that apply */
+    unsigned dists;   /* mask of 1u << dist that apply */
+    unsigned layouts; /* mask of 1u << layout that apply */
     /* dist=exact must match to the bit for this case. NULL: never. */
     bool (*exact)(const struct assay_case *c);
     /* Corrects parameters that depend on each other (multiples, work limits). May be NULL. */
@@ -151,12 +151,11 @@ struct assay_tensor trial_inout(struct trial *trial, const char *name, enum assa
                                 int rank, const int64_t *extent, struct values values);
 /* As trial_inout, but elements outside [first, first + count) of dimension 0 must keep their bits
  * (cache slots not addressed). */
-struct assay_tensor trial_inout_slots(struct trial *trial, const char *name,
-                                      enum assay_dtype dtype, int rank, const int64_t *extent,
-                                      struct values values, int64_t first, int64_t count);
+struct assay_tensor trial_inout_slots(struct trial *trial, const char *name, enum assay_dtype dtype,
+                                      int rank, const int64_t *extent, struct values values,
+                                      int64_t first, int64_t count);
 /* Overwrites an element of an input or inout while building. */
-void trial_put(struct trial *trial, const struct assay_tensor *tensor, int64_t index,
-               double value);
+void trial_put(struct trial *trial, const struct assay_tensor *tensor, int64_t index, double value);
 void trial_put_int(struct trial *trial, const struct assay_tensor *tensor, int64_t index,
                    int64_t value);
 /* Deterministic draws for build: uniform in [0, 1) and integers in [0, n) from the case's seed. */
@@ -183,6 +182,9 @@ struct case_list {
  * boundaries one at a time, every distribution and layout, every format, and seeded mixtures. */
 bool case_enumerate(const struct case_spec *spec, uint64_t seed, enum case_effort effort,
                     struct case_list *list);
+/* The same for one route, added ones (mutants, candidates) included. */
+bool case_enumerate_route(const struct case_spec *spec, const struct assay_route *route,
+                          uint64_t seed, enum case_effort effort, struct case_list *list);
 void case_list_free(struct case_list *list);
 
 #endif

@@ -11,15 +11,16 @@
 #include <assay/context.h>
 
 #include "case.h"
+#include "vectors.h"
 #include "verdict.h"
 
 struct verify_outcome {
     struct assay_case c;
     struct verdict verdict;
-    char route[64];  /* the route that ran */
-    bool refused;    /* the forced route does not accept this case: not counted */
-    bool used_mpfr;  /* the FP64 oracle was not sure enough */
-    double seconds;  /* of the route alone */
+    char route[64]; /* the route that ran */
+    bool refused;   /* the forced route does not accept this case: not counted */
+    bool used_mpfr; /* the FP64 oracle was not sure enough */
+    double seconds; /* of the route alone, first run */
 };
 
 /* Runs one case in the given context. Never fails: trouble becomes a finding. */
@@ -30,7 +31,10 @@ void verify_shrink(assay_context *context, const struct assay_case *failing,
                    struct assay_case *smallest);
 /* Compares the FP64 oracle of the case with MPFR at `precision` and at twice that: false and a
  * message when they differ by more than their own bounds. */
-bool verify_oracle(const struct assay_case *c, long precision, char *message,
-                   size_t message_bytes);
+bool verify_oracle(const struct assay_case *c, long precision, char *message, size_t message_bytes);
+/* The golden vector against both oracles (false: message), then against the forced or dispatched
+ * route of the case (outcome). */
+bool verify_vector(assay_context *context, struct vector *vector, const char *route,
+                   struct verify_outcome *outcome, char *message, size_t message_bytes);
 
 #endif

@@ -84,12 +84,15 @@ const struct assay_op *assay_op_find(const char *name);
 /* *op may be NULL. NULL when there is none of this name. */
 const struct assay_route *assay_route_find(const char *name, const struct assay_op **op);
 
-/* Adds a route to its op (the name up to the first dot) until the process ends. Dispatch takes an
+/* Adds a route to its op (the name up to the first dot) until it is removed. Dispatch takes an
  * added route only when it is forced. Used for candidate kernels and for mutants; not thread safe:
  * call it before contexts run. *route and all that it points to must stay valid.
  * Errors: ASSAY_E_ARG (no such op, name taken, incomplete row), ASSAY_E_FULL (64 added routes). */
 ASSAY_MUST_USE assay_status assay_route_add(const struct assay_route *route,
                                             struct assay_error *error);
+/* Takes an added route back. Contexts drop it with assay_context_force_route(context, NULL) first.
+ * Unknown routes: no effect. */
+void assay_route_remove(const struct assay_route *route);
 /* The op's rows, table first and added ones last: index 0 .. assay_op_num_routes - 1. */
 int assay_op_num_routes(const struct assay_op *op);
 const struct assay_route *assay_op_route(const struct assay_op *op, int index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * assay_attention -- y[t,h,:] = sum_j softmax_j(scale * q[t,h] . k[j,g]) v[j,g,:] [* sigmoid(gate[t,h,:])]
+ * assay_attention -- y[t,h] = softmax_j(scale q[t,h] . k[j,g]) v[j,g] [* sigmoid(gate[t,h])]
  *
  * [ATTENTION-1] Causal grouped-query attention over a cache: query t stands at position start + t
  *     and attends j in [0, start + t]. Query head h reads key head g = h / (Hq / G), integer
@@ -14,10 +14,12 @@
  * [ATTENTION-4] Slots at or beyond start + T are never read, whatever they hold; a later token
  *     never changes an earlier output.
  * [ATTENTION-5] The softmax is shift invariant: scores of any finite size give finite results,
- *     also when all are strongly negative. Observable rounding: the one into y's format; scores,
- *     weights and sums are binary32 or better.
+ *     also when all are strongly negative, as long as sum_d |q_d k_jd| and its product with |scale|
+ *     are below the largest binary32 number for each attended key. Observable rounding: the one
+ *     into y's format; scores, weights and sums are binary32 or better.
  * [ATTENTION-6] scale is finite, else ASSAY_E_ARG. A NaN in a query or in an attended key or
- *     value makes the outputs that use it NaN.
+ *     value makes the outputs that use it NaN; infinities follow IEEE 754, but that an infinite
+ *     value whose weight is below 2^-126 gives an infinity or NaN.
  * [ATTENTION-7] y may be q exactly when Dv == D, and may not overlap anything else:
  *     ASSAY_E_ALIAS. Every element of y is written, nothing else.
  * [ATTENTION-8] Row t depends on queries t only: the same bits at every T that places it at the

@@ -6,7 +6,9 @@
  * [LINEAR-2] x: [T, K] bf16 or f32; w: [N, K] bf16; y: [T, N] bf16 or f32; rows contiguous and
  *     strided as they like; T >= 0, K >= 1, N >= 1.
  * [LINEAR-3] Observable rounding: the one into y's format (nearest, ties to even). Products of
- *     the stored operands are not rounded to less than binary32, sums are binary32 or better.
+ *     the stored operands are not rounded to less than binary32, sums are binary32 or better. Where
+ *     sum_k |x[t,k] * w[n,k]| exceeds binary32's range a partial sum may overflow, and y[t,n] may
+ *     be infinite or NaN.
  * [LINEAR-4] y may not overlap x or w: ASSAY_E_ALIAS. Every element of y is written, nothing
  *     else; columns beyond K and rows beyond T or N are never read.
  * [LINEAR-5] Row t of y depends on row t of x only: it has the same bits at every T, in every

@@ -18,7 +18,8 @@
  *     angle is computed so that its absolute error stays below 1e-7 at every such position
  *     (angles are not formed in binary32).
  * [ROPE-7] The only observable rounding is the one into y's format (nearest, ties to even); at
- *     position 0 a rotation copies.
+ *     position 0 a rotation copies finite pairs. An infinity makes both elements of its pair
+ *     non-finite, as the formula does in IEEE 754.
  * [ROPE-8] y may be x exactly; any other overlap is ASSAY_E_ALIAS. Every element of y is written,
  *     nothing else. Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
  *     ASSAY_E_LAYOUT.
@@ -43,8 +44,7 @@ struct assay_rope_args {
     int64_t sections[3];           /* pairs of the axes time, height, width */
 };
 
-ASSAY_MUST_USE assay_status assay_rope(assay_context *context,
-                                       const struct assay_rope_args *args);
+ASSAY_MUST_USE assay_status assay_rope(assay_context *context, const struct assay_rope_args *args);
 
 /* The op's row in assay_ops(). */
 extern const struct assay_op assay_op_rope;

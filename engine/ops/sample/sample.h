@@ -51,7 +51,7 @@ struct assay_sample_args {
     double presence;            /* subtracted once from tokens that occurred */
     double frequency;           /* subtracted for every occurrence */
     uint64_t seed;
-    uint64_t step;              /* counter of row 0; row t uses step + t */
+    uint64_t step; /* counter of row 0; row t uses step + t */
 };
 
 ASSAY_MUST_USE assay_status assay_sample(assay_context *context,

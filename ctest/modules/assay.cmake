@@ -1,0 +1,131 @@
+# How the tree's parts are declared. Folders are discovered (a folder takes part when it holds a
+# CMakeLists.txt); the files inside are listed in it.
+
+include_guard(GLOBAL)
+
+# Adds every subfolder of the current folder that holds a CMakeLists.txt, in name order; the names
+# go to <out>.
+function(assay_subfolders out)
+  file(GLOB entries CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
+       ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  set(names "")
+  foreach(entry IN LISTS entries)
+    get_filename_component(name ${entry} DIRECTORY)
+    add_subdirectory(${name})
+    list(APPEND names ${name})
+  endforeach()
+  set(${out} ${names} PARENT_SCOPE)
+endfunction()
+
+# Writes X(name) lines for a registry.
+function(assay_write_list file names)
+  set(text "")
+  foreach(name IN LISTS names)
+    string(APPEND text "X(${name})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+endfunction()
+
+function(assay_absolute out)
+  set(paths "")
+  foreach(file IN LISTS ARGN)
+    list(APPEND paths ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+  set(${out} ${paths} PARENT_SCOPE)
+endfunction()
+
+function(assay_engine_sources)
+  assay_absolute(paths ${ARGN})
+  target_sources(assay_engine PRIVATE ${paths})
+endfunction()
+
+# One object library per instruction set from the same source: SIMD_ISA names the set, symbols end
+# in its name (engine/numeric/simd.h).
+function(assay_engine_simd)
+  if(NOT ASSAY_SIMD)
+    return()
+  endif()
+  assay_absolute(paths ${ARGN})
+  target_sources(assay_simd_avx2 PRIVATE ${paths})
+  target_sources(assay_simd_avx512 PRIVATE ${paths})
+endfunction()
+
+function(assay_engine_op op)
+  cmake_parse_arguments(arg "" "" "SIMD" ${ARGN})
+  assay_engine_sources(${arg_UNPARSED_ARGUMENTS})
+  if(arg_SIMD)
+    assay_engine_simd(${arg_SIMD})
+  endif()
+  install(FILES ${op}.h DESTINATION include/assay/ops)
+endfunction()
+
+function(assay_oracle_sources)
+  assay_absolute(paths ${ARGN})
+  target_sources(assay_oracle PRIVATE ${paths})
+endfunction()
+
+function(assay_oracle_op op)
+  assay_oracle_sources(${ARGN})
+endfunction()
+
+function(assay_property_sources)
+  assay_absolute(paths ${ARGN})
+  target_sources(assay_properties PRIVATE ${paths})
+endfunction()
+
+# assay_test(<ctest name> SOURCES <files> [LIBS <targets>] [LABELS <labels>] [TIMEOUT <seconds>])
+# A Criterion program. "Tested: 0" is a failure: a filter or a skip that ran nothing.
+function(assay_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  string(REPLACE "." "_" target "test_${name}")
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE assay_options assay_properties assay_oracle assay_engine
+    PkgConfig::CRITERION PkgConfig::JANSSON m ${arg_LIBS})
+  target_compile_definitions(${target} PRIVATE ASSAY_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/golden"
+    ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${target} --ascii
+    --xml=${PROJECT_BINARY_DIR}/reports/${name}.xml)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(ASSAY_SANITIZE OR ASSAY_COVERAGE)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+    FAIL_REGULAR_EXPRESSION "Tested: 0 ")
+endfunction()
+
+# properties/ops/<op>: CASE files join the library assay_properties, LAWS files are Criterion suites.
+function(assay_property_op op)
+  cmake_parse_arguments(arg "" "" "CASE;LAWS" ${ARGN})
+  assay_property_sources(${arg_CASE})
+  if(arg_LAWS)
+    assay_test(${op}.laws SOURCES ${arg_LAWS}
+      ${PROJECT_SOURCE_DIR}/properties/harness/bad_calls.c LABELS law)
+  endif()
+  # One process an op: a route sweep, the FP64 oracle against MPFR, the mutants.
+  add_test(NAME ${op}.route.cpu COMMAND assay_program verify ${op} --jobs 1)
+  set_tests_properties(${op}.route.cpu PROPERTIES LABELS oracle TIMEOUT 120)
+  add_test(NAME ${op}.oracle.mpfr COMMAND assay_program verify ${op} --oracle --jobs 1)
+  set_tests_properties(${op}.oracle.mpfr PROPERTIES LABELS oracle TIMEOUT 120)
+  add_test(NAME ${op}.mutants COMMAND assay_program mutants ${op} --jobs 1)
+  set_tests_properties(${op}.mutants PROPERTIES LABELS mutant TIMEOUT 120)
+endfunction()
+
+# golden/ops/<op>: vectors that no engine route produced, checked against oracle and all routes.
+function(assay_golden_op op)
+  assay_absolute(paths ${ARGN})
+  add_test(NAME ${op}.golden COMMAND assay_program verify --vectors ${paths})
+  set_tests_properties(${op}.golden PROPERTIES LABELS golden TIMEOUT 60)
+endfunction()
+
+# fuzz/ops/<op>: bytes become a case, judged by the oracle; here the stored inputs are replayed.
+function(assay_fuzz_op op file)
+  add_executable(fuzz_${op} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  target_link_libraries(fuzz_${op} PRIVATE assay_options assay_fuzz_driver)
+  add_test(NAME ${op}.fuzz.regress COMMAND fuzz_${op} ${CMAKE_CURRENT_SOURCE_DIR}/seeds)
+  set_tests_properties(${op}.fuzz.regress PROPERTIES LABELS fuzz TIMEOUT 60)
+endfunction()

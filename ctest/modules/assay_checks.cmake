@@ -1,0 +1,62 @@
+# Checks of the configuration, and the interface targets that carry compiler options.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+if(CMAKE_C_FLAGS MATCHES "-ffast-math|-Ofast|-funsafe-math|-fassociative-math")
+  message(FATAL_ERROR "Assay's bounds assume IEEE 754 arithmetic; remove fast-math from CMAKE_C_FLAGS")
+endif()
+if(ASSAY_CUDA)
+  message(FATAL_ERROR "The CUDA backend is not part of this version; configure with ASSAY_CUDA=OFF")
+endif()
+
+find_program(ASSAY_CCACHE ccache)
+if(ASSAY_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+endif()
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(MPFR REQUIRED IMPORTED_TARGET mpfr gmp)
+pkg_check_modules(CRITERION REQUIRED IMPORTED_TARGET criterion)
+pkg_check_modules(ONIGURUMA REQUIRED IMPORTED_TARGET oniguruma)
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+find_package(Threads REQUIRED)
+
+add_library(assay_options INTERFACE)
+target_compile_features(assay_options INTERFACE c_std_17)
+target_compile_definitions(assay_options INTERFACE _GNU_SOURCE)
+target_compile_options(assay_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Werror
+  # Bounds count roundings: a contraction into FMA is written out where it is meant.
+  -ffp-contract=off -fno-math-errno -fno-trapping-math)
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  # Assertions stay on outside release builds.
+  set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+endif()
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_options INTERFACE
+    -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()
+if(ASSAY_COVERAGE)
+  target_compile_options(assay_options INTERFACE --coverage)
+  target_link_options(assay_options INTERFACE --coverage)
+endif()
+if(ASSAY_PARANOID)
+  target_compile_definitions(assay_options INTERFACE ASSAY_PARANOID)
+endif()
+if(ASSAY_ALLOW_UNGATED)
+  target_compile_definitions(assay_options INTERFACE ASSAY_ALLOW_UNGATED)
+endif()
+set(CMAKE_C_EXTENSIONS OFF)
+
+set(ASSAY_SIMD OFF)
+if(NOT ASSAY_PORTABLE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(ASSAY_SIMD ON)
+  target_compile_definitions(assay_options INTERFACE ASSAY_SIMD)
+endif()

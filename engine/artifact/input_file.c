@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Mapping a file of a model folder: see input_file.h.
+ */
+#include "artifact/input_file.h"
+
+static assay_status map_file(const char *dir, const char *name, struct assay_map *map,
+                             struct assay_error *detail)
+{
+    assay_error_clear(detail);
+    char *path = assay_path_join(dir, name);
+    if (path == NULL)
+        return assay_fail(detail, ASSAY_E_MEMORY, name, "", "no memory for the file's path");
+    assay_status status = assay_map_open(path, map, detail);
+    assay_free(path);
+    return status;
+}
+
+static assay_status report(const char *dir, const char *name, const struct assay_error *detail,
+                           struct assay_error *error)
+{
+    return assay_fail(error, detail->status, name, "", "%s (in %s)", detail->message, dir);
+}
+
+assay_status assay_input_open(const char *dir, const char *name, struct assay_map *map,
+                              struct assay_error *error)
+{
+    struct assay_error detail;
+
+    *map = (struct assay_map){NULL, 0};
+    if (map_file(dir, name, map, &detail) != ASSAY_OK)
+        return report(dir, name, &detail, error);
+    return ASSAY_OK;
+}
+
+assay_status assay_input_open_optional(const char *dir, const char *name, struct assay_map *map,
+                                       bool *present, struct assay_error *error)
+{
+    struct assay_error detail;
+
+    *map = (struct assay_map){NULL, 0};
+    assay_status status = map_file(dir, name, map, &detail);
+    *present = status == ASSAY_OK;
+    if (status != ASSAY_OK && status != ASSAY_E_NOT_FOUND)
+        return report(dir, name, &detail, error);
+    return ASSAY_OK;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts: creation, workspace, forced routes, route counters.
+ */
+#include "core/context_state.h"
+
+#include <sched.h>
+#include <string.h>
+
+const char *assay_backend_name(enum assay_backend backend)
+{
+    static const char *const names[ASSAY_NUM_BACKENDS] = {"cpu", "cuda", "simt"};
+    return (unsigned)backend < ASSAY_NUM_BACKENDS ? names[backend] : "?";
+}
+
+const char *assay_isa_name(enum assay_isa isa)
+{
+    static const char *const names[ASSAY_NUM_ISAS] = {"portable", "avx2", "avx512"};
+    return (unsigned)isa < ASSAY_NUM_ISAS ? names[isa] : "?";
+}
+
+enum assay_isa assay_isa_detect(void)
+{
+#if defined(ASSAY_SIMD) && defined(__x86_64__)
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                __builtin_cpu_supports("f16c");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    return avx512 ? ASSAY_ISA_AVX512 : avx2 ? ASSAY_ISA_AVX2 : ASSAY_ISA_PORTABLE;
+#else
+    return ASSAY_ISA_PORTABLE;
+#endif
+}
+
+static int usable_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? count : 1;
+}
+
+struct assay_context_options assay_context_defaults(void)
+{
+    return (struct assay_context_options){
+        .backend = ASSAY_CPU, .num_threads = 1, .max_isa = ASSAY_NUM_ISAS};
+}
+
+assay_status assay_context_create(const struct assay_context_options *options,
+                                  assay_context **context, struct assay_error *error)
+{
+    *context = NULL;
+    if (options->backend != ASSAY_CPU)
+        return assay_fail(error, ASSAY_E_UNSUPPORTED, "context", "backend",
+                          "this build has only the cpu backend, asked for %s",
+                          assay_backend_name(options->backend));
+    if (options->num_threads < 0 || options->num_threads > 1024)
+        return assay_fail(error, ASSAY_E_ARG, "context", "num_threads",
+                          "must be 0 (all processors) to 1024, is %d", options->num_threads);
+    struct assay_context *c = assay_alloc_zero(1, sizeof *c);
+    if (c == NULL)
+        return assay_fail(error, ASSAY_E_MEMORY, "context", "", "cannot allocate a context");
+    c->backend = options->backend;
+    c->isa = assay_isa_detect();
+    if (options->max_isa < c->isa)
+        c->isa = options->max_isa;
+    c->num_threads = options->num_threads > 0 ? options->num_threads : usable_processors();
+    assay_status status = ASSAY_OK;
+    if (options->workspace_bytes > 0) {
+        c->workspace_fixed = true;
+        c->workspace_bytes = options->workspace_bytes;
+        c->workspace = assay_alloc_aligned(options->workspace_bytes);
+        if (c->workspace == NULL)
+            status = assay_fail(error, ASSAY_E_MEMORY, "context", "workspace_bytes",
+                                "cannot allocate %zu bytes", options->workspace_bytes);
+    }
+    if (status == ASSAY_OK && c->num_threads > 1) {
+        status = thread_pool_create(c->num_threads - 1, &c->pool);
+        if (status != ASSAY_OK)
+            assay_fail(error, status, "context", "num_threads", "cannot start %d threads",
+                       c->num_threads);
+    }
+    if (status != ASSAY_OK) {
+        assay_context_destroy(c);
+        return status;
+    }
+    *context = c;
+    return ASSAY_OK;
+}
+
+void assay_context_destroy(assay_context *context)
+{
+    if (context == NULL)
+        return;
+    thread_pool_destroy(context->pool);
+    assay_free(context->workspace);
+    assay_free(context->counters);
+    assay_free(context);
+}
+
+enum assay_backend assay_context_backend(const assay_context *context)
+{
+    return context->backend;
+}
+
+int assay_context_num_threads(const assay_context *context)
+{
+    return context->num_threads;
+}
+
+enum assay_isa assay_context_isa(const assay_context *context)
+{
+    return context->isa;
+}
+
+const struct assay_error *assay_context_error(const assay_context *context)
+{
+    return &context->error;
+}
+
+void assay_context_clear_error(assay_context *context)
+{
+    assay_error_clear(&context->error);
+}
+
+assay_status assay_context_force_route(assay_context *context, const char *route)
+{
+    if (route == NULL) {
+        context->num_forced = 0;
+        return ASSAY_OK;
+    }
+    const struct assay_op *op;
+    const struct assay_route *found = assay_route_find(route, &op);
+    if (found == NULL || found->backend != context->backend)
+        return assay_fail(&context->error, ASSAY_E_ROUTE_UNKNOWN, "context", "route",
+                          "no route of backend %s is named '%s'",
+                          assay_backend_name(context->backend), route);
+    for (int i = 0; i < context->num_forced; i++) {
+        const struct assay_op *other;
+        assay_route_find(context->forced[i]->name, &other);
+        if (other == op) {
+            context->forced[i] = found;
+            return ASSAY_OK;
+        }
+    }
+    if (context->num_forced == CONTEXT_MAX_FORCED)
+        return assay_fail(&context->error, ASSAY_E_FULL, "context", "route",
+                          "at most %d routes can be forced", CONTEXT_MAX_FORCED);
+    context->forced[context->num_forced++] = found;
+    return ASSAY_OK;
+}
+
+const struct assay_route *context_forced(const struct assay_context *context,
+                                         const struct assay_op *op)
+{
+    for (int i = 0; i < context->num_forced; i++) {
+        const struct assay_op *owner;
+        if (assay_route_find(context->forced[i]->name, &owner) != NULL && owner == op)
+            return context->forced[i];
+    }
+    return NULL;
+}
+
+assay_status context_count(struct assay_context *context, const struct assay_op *op,
+                           const struct assay_route *route)
+{
+    for (int i = 0; i < context->num_counters; i++) {
+        if (context->counters[i].route == route) {
+            context->counters[i].count++;
+            return ASSAY_OK;
+        }
+    }
+    if (context->num_counters == context->counter_capacity) {
+        int capacity = context->counter_capacity + 32;
+        struct route_counter *grown =
+            assay_resize(context->counters, (size_t)capacity, sizeof *grown);
+        if (grown == NULL)
+            return assay_refuse(context, ASSAY_E_MEMORY, op->name, "",
+                                "no memory to count the route %s", route->name);
+        context->counters = grown;
+        context->counter_capacity = capacity;
+    }
+    context->counters[context->num_counters++] = (struct route_counter){route, 1};
+    return ASSAY_OK;
+}
+
+uint64_t assay_context_route_count(const assay_context *context, const char *route)
+{
+    for (int i = 0; i < context->num_counters; i++)
+        if (strcmp(context->counters[i].route->name, route) == 0)
+            return context->counters[i].count;
+    return 0;
+}
+
+void assay_context_reset_counts(assay_context *context)
+{
+    context->num_counters = 0;
+}
+
+assay_status context_workspace(struct assay_context *context, const char *op, size_t bytes,
+                               void **workspace)
+{
+    *workspace = NULL;
+    if (bytes == 0)
+        return ASSAY_OK;
+    if (bytes > context->workspace_bytes) {
+        if (context->workspace_fixed)
+            return assay_refuse(context, ASSAY_E_WORKSPACE, op, "workspace",
+                                "the call needs %zu bytes, the arena has %zu", bytes,
+                                context->workspace_bytes);
+        /* Contents need not survive: every call starts with an undefined workspace. */
+        void *grown = assay_alloc_aligned(bytes);
+        if (grown == NULL)
+            return assay_refuse(context, ASSAY_E_MEMORY, op, "workspace",
+                                "cannot allocate %zu bytes", bytes);
+        assay_free(context->workspace);
+        context->workspace = grown;
+        context->workspace_bytes = bytes;
+    }
+#if defined(ASSAY_PARANOID)
+    memset(context->workspace, 0xff, context->workspace_bytes); /* NaN in every float format */
+#endif
+    *workspace = context->workspace;
+    return ASSAY_OK;
+}

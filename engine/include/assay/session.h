@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sessions: one sequence's state (KV cache, convolution and recurrent states) on one model, and
+ * the forward passes that extend it. A session is used by one thread at a time.
+ */
+#ifndef ASSAY_SESSION_H
+#define ASSAY_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <assay/context.h>
+#include <assay/model.h>
+#include <assay/precision.h>
+#include <assay/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct assay_session assay_session;
+
+struct assay_session_options {
+    int64_t capacity;      /* tokens the session can hold; 0: 4096, at most max_positions */
+    int64_t prefill_chunk; /* tokens a forward pass takes at most; 0: 512 */
+    int64_t gdn_chunk;     /* tokens a chunk of gdn_chunked; 0: 64 */
+    /* Calls of at most this many tokens go through gdn_recurrent, longer ones through
+     * gdn_chunked; 0: 1. Scoring through the decode path sets it to the prefill chunk. */
+    int64_t recurrent_limit;
+    assay_trade_set trades; /* what the session does, gated or not: the caller has checked */
+};
+
+struct assay_session_options assay_session_defaults(void);
+
+/* An empty sequence. The context is used by all calls of the session and must outlive it, as must
+ * the model. */
+ASSAY_MUST_USE assay_status assay_session_create(assay_context *context, const assay_model *model,
+                                                 const struct assay_session_options *options,
+                                                 assay_session **session,
+                                                 struct assay_error *error);
+void assay_session_destroy(assay_session *session);
+/* Back to the empty sequence; keeps the memory. */
+void assay_session_reset(assay_session *session);
+/* Tokens processed so far. */
+int64_t assay_session_length(const assay_session *session);
+
+/* Which logits a forward pass returns. */
+enum assay_logits { ASSAY_LOGITS_NONE, ASSAY_LOGITS_LAST, ASSAY_LOGITS_ALL };
+
+/* Appends ids[0, num_ids) to the sequence, in passes of at most prefill_chunk tokens. logits
+ * receives vocab_size floats (LAST) or num_ids * vocab_size (ALL). On an error the session is as
+ * it was before the call when the cause is the arguments (ASSAY_E_RANGE: an id outside the
+ * vocabulary; ASSAY_E_FULL: capacity), and must be reset otherwise (assay_session_broken). */
+ASSAY_MUST_USE assay_status assay_session_forward(assay_session *session, const int32_t *ids,
+                                                  int64_t num_ids, enum assay_logits which,
+                                                  float *logits, struct assay_error *error);
+bool assay_session_broken(const assay_session *session);
+
+/* Copies the recurrent state of a layer (qwen3_5.md F15) into out[Hv * dk * dv] as floats; 0
+ * elements and ASSAY_E_ARG for a full-attention layer. */
+ASSAY_MUST_USE assay_status assay_session_gdn_state(const assay_session *session, int64_t layer,
+                                                    float *out, struct assay_error *error);
+
+/* How the next token is chosen. */
+struct assay_sampling {
+    double temperature; /* 0: greedy */
+    int64_t top_k;
+    double top_p;
+    double min_p;
+    double presence;
+    double frequency;
+    uint64_t seed;
+};
+struct assay_sampling assay_sampling_defaults(void); /* greedy */
+
+/* Called for every new token; returning false stops the generation. */
+typedef bool (*assay_token_callback)(void *user, int32_t id);
+
+struct assay_generation {
+    int64_t max_new_tokens;
+    struct assay_sampling sampling;
+    const int64_t *stop_tokens; /* the stop token itself is not reported */
+    int num_stop_tokens;
+    int64_t limit; /* addressable tokens; 0: vocab_size */
+    assay_token_callback callback;
+    void *user;
+    /* results */
+    int64_t num_new_tokens;
+    bool stopped;   /* by a stop token */
+    bool cancelled; /* by the callback */
+    double prefill_seconds, decode_seconds;
+};
+
+/* Appends the prompt, then generates. The last generated token is not appended to the sequence.
+ * An empty prompt on an empty session is ASSAY_E_ARG. */
+ASSAY_MUST_USE assay_status assay_session_generate(assay_session *session, const int32_t *prompt,
+                                                   int64_t num_prompt,
+                                                   struct assay_generation *generation,
+                                                   struct assay_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

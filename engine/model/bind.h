@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bound weights of an open model, private to the engine: one tensor view per role, checked
+ * against the config when the model was opened (qwen3_5.md sections 3.2 to 3.4). Views point into
+ * the mapped files and live as long as the model; all are contiguous and must not be written.
+ *
+ * Symbols as in qwen3_5.md section 0: H hidden, V vocabulary rows, I MLP width, Nq/Nkv/D attention
+ * heads, Hk/Hv/dk/dv GDN heads, Kd = Hk*dk, Vd = Hv*dv, Cc = 2*Kd + Vd, Kc convolution taps.
+ * Every tensor is bf16 unless its comment says otherwise.
+ */
+#ifndef ASSAY_MODEL_BIND_H
+#define ASSAY_MODEL_BIND_H
+
+#include <assay/model.h>
+#include <assay/tensor.h>
+
+/* Gated full attention (F5), (F6). */
+struct attention_weights {
+    struct assay_tensor q_proj; /* [2*Nq*D, H]; head h: rows h*2D.. query, h*2D + D.. gate */
+    struct assay_tensor k_proj; /* [Nkv*D, H] */
+    struct assay_tensor v_proj; /* [Nkv*D, H] */
+    struct assay_tensor o_proj; /* [H, Nq*D] */
+    struct assay_tensor q_norm; /* [D], offset norm */
+    struct assay_tensor k_norm; /* [D], offset norm */
+};
+
+/* Gated DeltaNet (F9) to (F17). */
+struct gdn_weights {
+    struct assay_tensor in_proj_qkv; /* [Cc, H]; rows: Kd query, Kd key, Vd value */
+    struct assay_tensor in_proj_z;   /* [Vd, H] */
+    struct assay_tensor in_proj_b;   /* [Hv, H] */
+    struct assay_tensor in_proj_a;   /* [Hv, H] */
+    struct assay_tensor conv;        /* [Cc, Kc]: the stored [Cc, 1, Kc] without its middle 1 */
+    struct assay_tensor a_log;       /* [Hv], f32 or bf16 */
+    struct assay_tensor dt_bias;     /* [Hv] */
+    struct assay_tensor norm;        /* [dv], f32 or bf16, plain norm */
+    struct assay_tensor out_proj;    /* [H, Vd] */
+};
+
+/* Dense SwiGLU (F18). */
+struct mlp_weights {
+    struct assay_tensor gate_proj; /* [I, H] */
+    struct assay_tensor up_proj;   /* [I, H] */
+    struct assay_tensor down_proj; /* [H, I] */
+};
+
+struct layer_weights {
+    enum assay_layer_kind kind;     /* which member of mixer is bound */
+    struct assay_tensor input_norm; /* [H], offset norm, before the mixer */
+    union {
+        struct attention_weights attention; /* ASSAY_LAYER_FULL */
+        struct gdn_weights gdn;             /* ASSAY_LAYER_LINEAR */
+    } mixer;
+    struct assay_tensor post_attention_norm; /* [H], offset norm, before the MLP */
+    struct mlp_weights mlp;
+};
+
+struct model_weights {
+    struct assay_tensor embed;      /* [V, H] */
+    struct layer_weights *layers;   /* [config.num_layers] */
+    struct assay_tensor final_norm; /* [H], offset norm */
+    struct assay_tensor lm_head;    /* [V, H]; the embedding when the two are tied */
+};
+
+/* The bound weights of an open model; never NULL. */
+const struct model_weights *assay_model_weights(const assay_model *model);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The forward pass of the dense Qwen3.5 family (qwen3_5.md section 5). Activations are f32 and
+ * stay in a handful of buffers; heads are read and written through strided views of the
+ * projections, so no pass copies a row to regroup it.
+ */
+#include "model/schedule.h"
+
+#include <math.h>
+
+#include <assay/ops/add.h>
+#include <assay/ops/attention.h>
+#include <assay/ops/causal_conv1d.h>
+#include <assay/ops/embedding.h>
+#include <assay/ops/gated_rmsnorm.h>
+#include <assay/ops/gdn_chunked.h>
+#include <assay/ops/gdn_gating.h>
+#include <assay/ops/gdn_recurrent.h>
+#include <assay/ops/kv_append.h>
+#include <assay/ops/l2norm.h>
+#include <assay/ops/linear.h>
+#include <assay/ops/rmsnorm.h>
+#include <assay/ops/rope.h>
+#include <assay/ops/silu_mul.h>
+
+#include "core/core.h"
+
+/* (F3): a constant of the architecture, not the config's RMS epsilon. */
+#define L2NORM_EPS 1e-6
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct schedule_widths schedule_widths(const struct assay_model_config *config)
+{
+    const int64_t query = config->num_heads * config->head_dim;
+    const int64_t key = config->num_kv_heads * config->head_dim;
+    const int64_t linear_key = config->linear_key_heads * config->linear_key_dim;
+    const int64_t linear_value = config->linear_value_heads * config->linear_value_dim;
+    const int64_t mlp = config->intermediate_size;
+    struct schedule_widths widths = {
+        .residual = config->hidden_size,
+        .first = larger(larger(2 * query, 2 * linear_key + linear_value), mlp),
+        .second = larger(larger(query, linear_value), mlp),
+        .third = larger(2 * key, linear_value),
+        .gates = 2 * config->linear_value_heads,
+    };
+    return widths;
+}
+
+/* [tokens, width] f32, contiguous. */
+static struct assay_tensor rows(float *data, int64_t tokens, int64_t width)
+{
+    return assay_tensor_2d(data, ASSAY_F32, tokens, width);
+}
+
+/* [tokens, heads, width] f32 inside wider rows: element 0 at data, rows and heads as far apart as
+ * the strides say. */
+static struct assay_tensor heads(float *data, int64_t tokens, int64_t num_heads, int64_t width,
+                                 int64_t row_stride, int64_t head_stride)
+{
+    struct assay_tensor view = assay_tensor_3d(data, ASSAY_F32, tokens, num_heads, width);
+    view.stride[0] = row_stride;
+    view.stride[1] = head_stride;
+    return view;
+}
+
+/* y = x W^T */
+static assay_status project(const struct schedule *schedule, struct assay_tensor x,
+                            struct assay_tensor w, struct assay_tensor y)
+{
+    const struct assay_linear_args args = {.x = x, .w = w, .y = y};
+    return assay_linear(schedule->context, &args);
+}
+
+/* y = F1(x, w); x and y may be one view. */
+static assay_status norm(const struct schedule *schedule, struct assay_tensor x,
+                         struct assay_tensor w, struct assay_tensor y)
+{
+    const struct assay_rmsnorm_args args = {
+        .x = x, .w = w, .y = y, .unit_offset = true, .eps = schedule->config->rms_eps};
+    return assay_rmsnorm(schedule->context, &args);
+}
+
+/* x = x + y, the residual of (F4). */
+static assay_status add_to(const struct schedule *schedule, struct assay_tensor x,
+                           struct assay_tensor y)
+{
+    const struct assay_add_args args = {.a = x, .b = y, .y = x};
+    return assay_add(schedule->context, &args);
+}
+
+/* (F6) and (F7), in place, for all heads of q or k. Text positions are equal on the three axes of
+ * (F8), so one axis is enough. */
+static assay_status norm_and_rotate(const struct schedule *schedule, struct assay_tensor x,
+                                    struct assay_tensor w, struct assay_tensor positions)
+{
+    const struct assay_model_config *config = schedule->config;
+    ASSAY_TRY(norm(schedule, x, w, x));
+    const struct assay_rope_args args = {
+        .x = x,
+        .positions = positions,
+        .y = x,
+        .rotary_dim = config->rotary_dim,
+        .theta = config->rope_theta,
+        .sections = {config->mrope_section[0], config->mrope_section[1], config->mrope_section[2]},
+    };
+    return assay_rope(schedule->context, &args);
+}
+
+/* (F5) to (F10): normed -> mixer output, in place of normed. */
+static assay_status attention_mixer(const struct schedule *schedule,
+                                    const struct attention_weights *weights,
+                                    const struct layer_state *state, struct assay_tensor normed,
+                                    int64_t start)
+{
+    const struct assay_model_config *config = schedule->config;
+    const struct schedule_scratch *scratch = &schedule->scratch;
+    const int64_t tokens = normed.extent[0];
+    const int64_t num_heads = config->num_heads, num_kv_heads = config->num_kv_heads;
+    const int64_t dim = config->head_dim, key_width = num_kv_heads * dim;
+    float *const k_data = scratch->third, *const v_data = k_data + tokens * key_width;
+    const struct assay_tensor k_rows = rows(k_data, tokens, key_width);
+    const struct assay_tensor v_rows = rows(v_data, tokens, key_width);
+    const struct assay_tensor attended = rows(scratch->second, tokens, num_heads * dim);
+    const int64_t packed = 2 * num_heads * dim; /* a row of q_proj: query and gate of each head */
+
+    ASSAY_TRY(project(schedule, normed, weights->q_proj, rows(scratch->first, tokens, packed)));
+    ASSAY_TRY(project(schedule, normed, weights->k_proj, k_rows));
+    ASSAY_TRY(project(schedule, normed, weights->v_proj, v_rows));
+
+    const struct assay_tensor q = heads(scratch->first, tokens, num_heads, dim, packed, 2 * dim);
+    const struct assay_tensor gate =
+        heads(scratch->first + dim, tokens, num_heads, dim, packed, 2 * dim);
+    const struct assay_tensor k = heads(k_data, tokens, num_kv_heads, dim, key_width, dim);
+    const struct assay_tensor v = heads(v_data, tokens, num_kv_heads, dim, key_width, dim);
+    const struct assay_tensor positions = assay_tensor_1d(scratch->positions, ASSAY_I32, tokens);
+    ASSAY_TRY(norm_and_rotate(schedule, q, weights->q_norm, positions));
+    ASSAY_TRY(norm_and_rotate(schedule, k, weights->k_norm, positions));
+
+    const struct assay_kv_append_args append = {
+        .k = k, .v = v, .k_cache = state->k_cache, .v_cache = state->v_cache, .start = start};
+    ASSAY_TRY(assay_kv_append(schedule->context, &append));
+    const struct assay_attention_args attend = {
+        .q = q,
+        .k_cache = state->k_cache,
+        .v_cache = state->v_cache,
+        .gate = gate,
+        .y = heads(scratch->second, tokens, num_heads, dim, num_heads * dim, dim),
+        .start = start,
+        .scale = 1.0 / sqrt((double)dim),
+    };
+    ASSAY_TRY(assay_attention(schedule->context, &attend));
+    return project(schedule, attended, weights->o_proj, normed);
+}
+
+/* (F15), or (F17) for blocks longer than the limit. channels: the rows of (F12), whose q and k
+ * heads are normalised already. */
+static assay_status delta_rule(const struct schedule *schedule, const struct layer_state *state,
+                               float *channels, struct assay_tensor g, struct assay_tensor beta,
+                               struct assay_tensor o)
+{
+    const struct assay_model_config *config = schedule->config;
+    const int64_t tokens = o.extent[0];
+    const int64_t dk = config->linear_key_dim, dv = config->linear_value_dim;
+    const int64_t key_width = config->linear_key_heads * dk;
+    const int64_t width = 2 * key_width + config->linear_value_heads * dv;
+    const struct assay_tensor q = heads(channels, tokens, config->linear_key_heads, dk, width, dk);
+    const struct assay_tensor k =
+        heads(channels + key_width, tokens, config->linear_key_heads, dk, width, dk);
+    const struct assay_tensor v =
+        heads(channels + 2 * key_width, tokens, config->linear_value_heads, dv, width, dv);
+    const double scale = 1.0 / sqrt((double)dk);
+
+    if (tokens <= schedule->recurrent_limit) {
+        const struct assay_gdn_recurrent_args args = {.q = q,
+                                                      .k = k,
+                                                      .v = v,
+                                                      .g = g,
+                                                      .beta = beta,
+                                                      .state = state->gdn,
+                                                      .o = o,
+                                                      .scale = scale};
+        return assay_gdn_recurrent(schedule->context, &args);
+    }
+    const struct assay_gdn_chunked_args args = {.q = q,
+                                                .k = k,
+                                                .v = v,
+                                                .g = g,
+                                                .beta = beta,
+                                                .state = state->gdn,
+                                                .o = o,
+                                                .scale = scale,
+                                                .chunk = schedule->gdn_chunk};
+    return assay_gdn_chunked(schedule->context, &args);
+}
+
+/* (F11) to (F16): normed -> mixer output, in place of normed. */
+static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_weights *weights,
+                              const struct layer_state *state, struct assay_tensor normed)
+{
+    const struct assay_model_config *config = schedule->config;
+    const struct schedule_scratch *scratch = &schedule->scratch;
+    const int64_t tokens = normed.extent[0];
+    const int64_t dk = config->linear_key_dim, dv = config->linear_value_dim;
+    const int64_t key_heads = config->linear_key_heads, value_heads = config->linear_value_heads;
+    const int64_t value_width = value_heads * dv, width = 2 * key_heads * dk + value_width;
+    const struct assay_tensor channels = rows(scratch->first, tokens, width);
+    const struct assay_tensor z_rows = rows(scratch->second, tokens, value_width);
+    const struct assay_tensor a = rows(scratch->gates, tokens, value_heads);
+    const struct assay_tensor b = rows(scratch->gates + tokens * value_heads, tokens, value_heads);
+
+    ASSAY_TRY(project(schedule, normed, weights->in_proj_qkv, channels));
+    ASSAY_TRY(project(schedule, normed, weights->in_proj_z, z_rows));
+    ASSAY_TRY(project(schedule, normed, weights->in_proj_b, b));
+    ASSAY_TRY(project(schedule, normed, weights->in_proj_a, a));
+
+    const struct assay_causal_conv1d_args convolve = {
+        .x = channels, .w = weights->conv, .state = state->conv, .y = channels, .silu = true};
+    ASSAY_TRY(assay_causal_conv1d(schedule->context, &convolve));
+    /* Query and key heads are neighbours in a row: one call normalises both. */
+    const struct assay_tensor qk = heads(scratch->first, tokens, 2 * key_heads, dk, width, dk);
+    const struct assay_l2norm_args normalise = {.x = qk, .y = qk, .eps = L2NORM_EPS};
+    ASSAY_TRY(assay_l2norm(schedule->context, &normalise));
+    const struct assay_gdn_gating_args gating = {
+        .a = a, .b = b, .a_log = weights->a_log, .dt_bias = weights->dt_bias, .g = a, .beta = b};
+    ASSAY_TRY(assay_gdn_gating(schedule->context, &gating));
+
+    const struct assay_tensor o = heads(scratch->third, tokens, value_heads, dv, value_width, dv);
+    const struct assay_tensor z = heads(scratch->second, tokens, value_heads, dv, value_width, dv);
+    ASSAY_TRY(delta_rule(schedule, state, scratch->first, a, b, o));
+    const struct assay_gated_rmsnorm_args gated = {
+        .x = o, .z = z, .w = weights->norm, .y = z, .eps = config->rms_eps};
+    ASSAY_TRY(assay_gated_rmsnorm(schedule->context, &gated));
+    return project(schedule, z_rows, weights->out_proj, normed);
+}
+
+/* (F18): normed -> MLP output, in place of normed. */
+static assay_status mlp(const struct schedule *schedule, const struct mlp_weights *weights,
+                        struct assay_tensor normed)
+{
+    const struct schedule_scratch *scratch = &schedule->scratch;
+    const int64_t tokens = normed.extent[0], width = schedule->config->intermediate_size;
+    const struct assay_tensor gate = rows(scratch->first, tokens, width);
+    const struct assay_tensor up = rows(scratch->second, tokens, width);
+
+    ASSAY_TRY(project(schedule, normed, weights->gate_proj, gate));
+    ASSAY_TRY(project(schedule, normed, weights->up_proj, up));
+    const struct assay_silu_mul_args args = {.gate = gate, .up = up, .y = gate};
+    ASSAY_TRY(assay_silu_mul(schedule->context, &args));
+    return project(schedule, gate, weights->down_proj, normed);
+}
+
+assay_status schedule_layers(const struct schedule *schedule, const int32_t *ids, int64_t num_ids,
+                             int64_t start)
+{
+    const struct schedule_scratch *scratch = &schedule->scratch;
+    const int64_t hidden = schedule->config->hidden_size;
+    const struct assay_tensor x = rows(scratch->x, num_ids, hidden);
+    const struct assay_tensor normed = rows(scratch->normed, num_ids, hidden);
+
+    for (int64_t t = 0; t < num_ids; t++)
+        scratch->positions[t] = (int32_t)(start + t);
+    const struct assay_embedding_args embed = {
+        /* A view is not const, but ids is an input: no op writes it. */
+        .ids = assay_tensor_1d((void *)ids, ASSAY_I32, num_ids),
+        .table = schedule->weights->embed,
+        .y = x,
+    };
+    ASSAY_TRY(assay_embedding(schedule->context, &embed));
+    for (int64_t i = 0; i < schedule->config->num_layers; i++) {
+        const struct layer_weights *weights = &schedule->weights->layers[i];
+        const struct layer_state *state = &schedule->layers[i];
+        ASSAY_TRY(norm(schedule, x, weights->input_norm, normed));
+        if (weights->kind == ASSAY_LAYER_FULL)
+            ASSAY_TRY(attention_mixer(schedule, &weights->mixer.attention, state, normed, start));
+        else
+            ASSAY_TRY(gdn_mixer(schedule, &weights->mixer.gdn, state, normed));
+        ASSAY_TRY(add_to(schedule, x, normed));
+        ASSAY_TRY(norm(schedule, x, weights->post_attention_norm, normed));
+        ASSAY_TRY(mlp(schedule, &weights->mlp, normed));
+        ASSAY_TRY(add_to(schedule, x, normed));
+    }
+    return ASSAY_OK;
+}
+
+assay_status schedule_head(const struct schedule *schedule, float *x, int64_t num_rows,
+                           float *logits)
+{
+    const int64_t hidden = schedule->config->hidden_size;
+    const struct assay_tensor normed = rows(schedule->scratch.normed, num_rows, hidden);
+    ASSAY_TRY(norm(schedule, rows(x, num_rows, hidden), schedule->weights->final_norm, normed));
+    return project(schedule, normed, schedule->weights->lm_head,
+                   rows(logits, num_rows, schedule->config->vocab_size));
+}

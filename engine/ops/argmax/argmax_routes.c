@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * argmax: argument checks, floor, and the route table.
+ */
+#include "core/core.h"
+#include "ops/argmax/argmax_routes.h"
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    const struct assay_argmax_args *a = arguments;
+    const char *op = "argmax";
+    ASSAY_TRY(
+        assay_check_tensor(context, op, "logits", &a->logits, 2, 2, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "ids", &a->ids, 1, 1, ASSAY_FORMAT(ASSAY_I32), true));
+    ASSAY_TRY(assay_check_extent(context, op, "ids", &a->ids, 0, a->logits.extent[0]));
+    if (a->logits.extent[1] > INT32_MAX)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "logits", "ids must fit 31 bits");
+    if (a->limit < 1 || a->limit > a->logits.extent[1])
+        return assay_refuse(context, ASSAY_E_ARG, op, "limit", "must be in [1, %lld], is %lld",
+                            (long long)a->logits.extent[1], (long long)a->limit);
+    return assay_check_alias(context, op, "ids", &a->ids, "logits", &a->logits, false);
+}
+
+static struct assay_floor floor_of(const void *arguments)
+{
+    const struct assay_argmax_args *a = arguments;
+    double rows = (double)a->ids.extent[0], count = rows * (double)a->limit;
+    return (struct assay_floor){
+        .bytes_read = count * (double)assay_dtype_bytes(a->logits.dtype),
+        .bytes_written = rows * 4,
+        .operations = count,
+    };
+}
+
+static const struct assay_boundary boundaries_avx2[] = {{"limit", 8}, {"limit", 16}, {NULL, 0}};
+static const struct assay_boundary boundaries_avx512[] = {{"limit", 16}, {"limit", 32}, {NULL, 0}};
+
+static const struct assay_route routes[] = {
+#if defined(ASSAY_SIMD)
+    {.name = "argmax.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_EXACT,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = argmax_route_avx512,
+     .boundaries = boundaries_avx512},
+    {.name = "argmax.avx2.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_EXACT,
+     .isa = ASSAY_ISA_AVX2,
+     .when = "all calls",
+     .run = argmax_route_avx2,
+     .boundaries = boundaries_avx2},
+#endif
+    {.name = "argmax.plain.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_EXACT,
+     .when = "all calls",
+     .run = argmax_route_plain},
+};
+
+const struct assay_op assay_op_argmax = {
+    .name = "argmax",
+    .summary = "ids = smallest index among the maxima of logits[0:limit], -1 with a NaN",
+    .args_bytes = sizeof(struct assay_argmax_args),
+    .validate = validate,
+    .floor = floor_of,
+    .routes = routes,
+    .num_routes = (int)(sizeof routes / sizeof routes[0]),
+};
+
+assay_status assay_argmax(assay_context *context, const struct assay_argmax_args *args)
+{
+    return assay_run_op(context, &assay_op_argmax, args);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions behind argmax's route table.
+ */
+#ifndef ASSAY_ARGMAX_ROUTES_H
+#define ASSAY_ARGMAX_ROUTES_H
+
+#include <assay/ops/argmax.h>
+
+assay_status argmax_route_plain(assay_context *context, const void *args, void *workspace);
+assay_status argmax_route_avx2(assay_context *context, const void *args, void *workspace);
+assay_status argmax_route_avx512(assay_context *context, const void *args, void *workspace);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attention: argument checks, floor, work plan, and the route table.
+ */
+#include "core/core.h"
+#include "ops/attention/attention_routes.h"
+
+static const char op[] = "attention";
+
+static assay_status check_formats(assay_context *context, const struct assay_attention_args *a)
+{
+    ASSAY_TRY(assay_check_tensor(context, op, "q", &a->q, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(
+        assay_check_tensor(context, op, "k_cache", &a->k_cache, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(
+        assay_check_tensor(context, op, "v_cache", &a->v_cache, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    if (a->gate.data != NULL)
+        ASSAY_TRY(
+            assay_check_tensor(context, op, "gate", &a->gate, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "y", &a->y, 3, 3, ASSAY_FORMATS_FLOAT, true));
+    if (a->k_cache.dtype != a->v_cache.dtype)
+        return assay_refuse(context, ASSAY_E_FORMAT, op, "v_cache",
+                            "format must be that of k_cache (%s), is %s",
+                            assay_dtype_name(a->k_cache.dtype), assay_dtype_name(a->v_cache.dtype));
+    return ASSAY_OK;
+}
+
+static assay_status check_shapes(assay_context *context, const struct assay_attention_args *a)
+{
+    int64_t tokens = a->q.extent[0], heads = a->q.extent[1];
+    int64_t slots = a->k_cache.extent[0], key_heads = a->k_cache.extent[1];
+    if (key_heads < 1 || heads < 1 || heads % key_heads != 0)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "q",
+                            "heads must be a multiple of the cache's (%lld), are %lld",
+                            (long long)key_heads, (long long)heads);
+    if (a->q.extent[2] < 1 || a->v_cache.extent[2] < 1)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, a->q.extent[2] < 1 ? "q" : "v_cache",
+                            "heads must have at least one element");
+    ASSAY_TRY(assay_check_extent(context, op, "k_cache", &a->k_cache, 2, a->q.extent[2]));
+    ASSAY_TRY(assay_check_extent(context, op, "v_cache", &a->v_cache, 0, slots));
+    ASSAY_TRY(assay_check_extent(context, op, "v_cache", &a->v_cache, 1, key_heads));
+    ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 0, tokens));
+    ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 1, heads));
+    ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 2, a->v_cache.extent[2]));
+    if (a->gate.data != NULL)
+        ASSAY_TRY(assay_check_shape(context, op, "gate", &a->gate, "y", &a->y));
+    if (a->start < 0 || a->start > slots - tokens)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "start",
+                            "start %lld and %lld tokens do not fit into %lld slots",
+                            (long long)a->start, (long long)tokens, (long long)slots);
+    return ASSAY_OK;
+}
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    const struct assay_attention_args *a = arguments;
+    ASSAY_TRY(check_formats(context, a));
+    ASSAY_TRY(check_shapes(context, a));
+    ASSAY_TRY(assay_check_number(context, op, "scale", a->scale, false));
+    ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "q", &a->q, true));
+    ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "gate", &a->gate, false));
+    ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "k_cache", &a->k_cache, false));
+    return assay_check_alias(context, op, "y", &a->y, "v_cache", &a->v_cache, false);
+}
+
+static struct assay_floor floor_of(const void *arguments)
+{
+    const struct assay_attention_args *a = arguments;
+    double tokens = (double)a->q.extent[0], heads = (double)a->q.extent[1];
+    double attended = tokens * ((double)a->start + (tokens + 1) / 2); /* pairs of query and key */
+    double width = (double)(a->q.extent[2] + a->v_cache.extent[2]);
+    double slots = tokens > 0 ? (double)a->start + tokens : 0;
+    double gate = a->gate.data == NULL ? 0 : (double)assay_dtype_bytes(a->gate.dtype);
+    return (struct assay_floor){
+        .bytes_read = (double)assay_tensor_count(&a->q) * (double)assay_dtype_bytes(a->q.dtype) +
+                      (double)assay_tensor_count(&a->y) * gate +
+                      slots * (double)a->k_cache.extent[1] * width *
+                          (double)assay_dtype_bytes(a->k_cache.dtype),
+        .bytes_written = (double)assay_tensor_count(&a->y) * (double)assay_dtype_bytes(a->y.dtype),
+        .operations = 2 * attended * heads * width,
+    };
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The weights and the values of one query row for each thread, in binary64. */
+static size_t workspace_plain(const assay_context *context, const void *args)
+{
+    const struct assay_attention_args *a = args;
+    int64_t lanes = smaller(assay_context_num_threads(context), a->q.extent[0] * a->q.extent[1]);
+    return (size_t)lanes * (size_t)(a->start + a->q.extent[0] + a->y.extent[2]) * sizeof(double);
+}
+
+#if defined(ASSAY_SIMD)
+static int64_t padded(int64_t width)
+{
+    return (width + ATTENTION_PAD - 1) / ATTENTION_PAD * ATTENTION_PAD;
+}
+
+struct attention_plan attention_plan(const assay_context *context,
+                                     const struct assay_attention_args *a)
+{
+    int64_t tokens = a->q.extent[0];
+    struct attention_plan plan = {.heads_per_key = a->q.extent[1] / a->k_cache.extent[1]};
+    plan.tokens = ATTENTION_ROWS / plan.heads_per_key;
+    if (plan.tokens < 1)
+        plan.tokens = 1;
+    plan.num_items = (tokens + plan.tokens - 1) / plan.tokens * a->k_cache.extent[1];
+    plan.num_lanes = smaller(assay_context_num_threads(context), plan.num_items);
+    plan.query_width = padded(a->q.extent[2]);
+    plan.value_width = padded(a->v_cache.extent[2]);
+    plan.score_width = padded(a->start + tokens);
+    int64_t rows = smaller(plan.tokens, tokens) * plan.heads_per_key;
+    plan.lane_floats =
+        (size_t)rows * (size_t)(plan.query_width + plan.value_width + plan.score_width);
+    return plan;
+}
+
+static size_t workspace_simd(const assay_context *context, const void *args)
+{
+    struct attention_plan plan = attention_plan(context, args);
+    return (size_t)plan.num_lanes * plan.lane_floats * sizeof(float);
+}
+
+/* Scores: a product passes through one addition for every whole vector of the row and the tree
+ * over the lanes. Values: through its tile, then one addition a tile. The longer of the two, for
+ * the narrower vector. */
+static int64_t depth(int64_t inner_length)
+{
+    int64_t score = (inner_length + 7) / 8 + 4;
+    int64_t value = smaller(inner_length, ATTENTION_VALUE_TILE) +
+                    (inner_length + ATTENTION_VALUE_TILE - 1) / ATTENTION_VALUE_TILE;
+    return score > value ? score : value;
+}
+
+/* Vectors along D, Dv and keys; blocks of tokens; tiles of keys. */
+static const struct assay_boundary boundaries[] = {
+    {"D", 8},  {"D", 16},     {"Dv", 16},    {"Dv", 32},    {"Dv", 64},
+    {"T", 16}, {"start", 16}, {"start", 32}, {"start", 64}, {NULL, 0}};
+#endif
+
+static const struct assay_route routes[] = {
+#if defined(ASSAY_SIMD)
+    {.name = "attention.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .workspace = workspace_simd,
+     .run = attention_route_avx512,
+     .boundaries = boundaries,
+     .depth = depth},
+    {.name = "attention.avx2.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX2,
+     .when = "all calls",
+     .workspace = workspace_simd,
+     .run = attention_route_avx2,
+     .boundaries = boundaries,
+     .depth = depth},
+#endif
+    {.name = "attention.plain.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F64,
+     .when = "all calls",
+     .workspace = workspace_plain,
+     .run = attention_route_plain},
+};
+
+const struct assay_op assay_op_attention = {
+    .name = op,
+    .summary = "y = softmax(scale q K^T, causal) V [* sigmoid(gate)], grouped queries over a cache",
+    .args_bytes = sizeof(struct assay_attention_args),
+    .validate = validate,
+    .floor = floor_of,
+    .routes = routes,
+    .num_routes = (int)(sizeof routes / sizeof routes[0]),
+};
+
+assay_status assay_attention(assay_context *context, const struct assay_attention_args *args)
+{
+    return assay_run_op(context, &assay_op_attention, args);
+}

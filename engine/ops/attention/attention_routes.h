@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions behind attention's route table, and the sizes that table and routes share.
+ */
+#ifndef ASSAY_ATTENTION_ROUTES_H
+#define ASSAY_ATTENTION_ROUTES_H
+
+#include <stddef.h>
+
+#include <assay/ops/attention.h>
+
+enum {
+    /* Vector routes: keys whose weighted values are summed before they join the total. Bounds the
+     * chain of additions by ATTENTION_VALUE_TILE + L / ATTENTION_VALUE_TILE. */
+    ATTENTION_VALUE_TILE = 32,
+    /* Query rows (token, head) of one key group that walk the cache together, where one token has
+     * no more. */
+    ATTENTION_ROWS = 16,
+    /* Widest vector of any instruction set: rows in the workspace are padded to it. */
+    ATTENTION_PAD = 16,
+};
+
+assay_status attention_route_plain(assay_context *context, const void *args, void *workspace);
+assay_status attention_route_avx2(assay_context *context, const void *args, void *workspace);
+assay_status attention_route_avx512(assay_context *context, const void *args, void *workspace);
+
+/* How a vector route cuts a call: an item is a block of tokens for one key head; a lane takes one
+ * item after the other and owns one part of the workspace. Results depend on neither. */
+struct attention_plan {
+    int64_t heads_per_key; /* Hq / G */
+    int64_t tokens;        /* of an item, the last block may have fewer */
+    int64_t num_items;
+    int64_t num_lanes;
+    int64_t query_width, value_width, score_width; /* floats of a workspace row, padded */
+    size_t lane_floats;
+};
+struct attention_plan attention_plan(const assay_context *context,
+                                     const struct assay_attention_args *a);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gdn_chunked: argument checks, floor, and the route table. The state's format decides between two
+ * sets of rows, so that a route's counter tells which format really ran.
+ */
+#include "ops/gdn_chunked/gdn_chunked_routes.h"
+#include "core/core.h"
+
+/* q, k, v, g, beta, state, o agree with each other. */
+static assay_status check_extents(assay_context *context, const char *op,
+                                  const struct assay_gdn_chunked_args *a)
+{
+    int64_t tokens = a->q.extent[0], key_heads = a->q.extent[1], key_dim = a->q.extent[2];
+    int64_t heads = a->v.extent[1], value_dim = a->v.extent[2];
+    if (key_heads < 1 || key_dim < 1)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "q",
+                            "must have at least one head of at least one element");
+    ASSAY_TRY(assay_check_shape(context, op, "k", &a->k, "q", &a->q));
+    ASSAY_TRY(assay_check_extent(context, op, "v", &a->v, 0, tokens));
+    if (heads < 1 || heads % key_heads != 0 || value_dim < 1)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "v",
+                            "must have at least one element a head, and a positive multiple of "
+                            "q's %lld heads, has %lld",
+                            (long long)key_heads, (long long)heads);
+    ASSAY_TRY(assay_check_extent(context, op, "g", &a->g, 0, tokens));
+    ASSAY_TRY(assay_check_extent(context, op, "g", &a->g, 1, heads));
+    ASSAY_TRY(assay_check_shape(context, op, "beta", &a->beta, "g", &a->g));
+    ASSAY_TRY(assay_check_extent(context, op, "state", &a->state, 0, heads));
+    ASSAY_TRY(assay_check_extent(context, op, "state", &a->state, 1, key_dim));
+    ASSAY_TRY(assay_check_extent(context, op, "state", &a->state, 2, value_dim));
+    return assay_check_shape(context, op, "o", &a->o, "v", &a->v);
+}
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    const struct assay_gdn_chunked_args *a = arguments;
+    const char *op = "gdn_chunked";
+    const unsigned f32 = ASSAY_FORMAT(ASSAY_F32), states = f32 | ASSAY_FORMAT(ASSAY_F16);
+    ASSAY_TRY(assay_check_tensor(context, op, "q", &a->q, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "k", &a->k, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "v", &a->v, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "g", &a->g, 2, 2, f32, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "beta", &a->beta, 2, 2, f32, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "state", &a->state, 3, 3, states, true));
+    ASSAY_TRY(assay_check_tensor(context, op, "o", &a->o, 3, 3, ASSAY_FORMATS_FLOAT, true));
+    ASSAY_TRY(check_extents(context, op, a));
+    ASSAY_TRY(assay_check_number(context, op, "scale", a->scale, false));
+    if (a->chunk < 1 || a->chunk > GDN_CHUNKED_MAX_CHUNK)
+        return assay_refuse(context, ASSAY_E_ARG, op, "chunk", "must be 1 to %d, is %lld",
+                            GDN_CHUNKED_MAX_CHUNK, (long long)a->chunk);
+    const struct {
+        const char *name;
+        const struct assay_tensor *tensor;
+    } inputs[] = {{"q", &a->q}, {"k", &a->k}, {"v", &a->v}, {"g", &a->g}, {"beta", &a->beta}};
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        bool may_equal = inputs[i].tensor == &a->v;
+        ASSAY_TRY(assay_check_alias(context, op, "o", &a->o, inputs[i].name, inputs[i].tensor,
+                                    may_equal));
+        ASSAY_TRY(assay_check_alias(context, op, "state", &a->state, inputs[i].name,
+                                    inputs[i].tensor, false));
+    }
+    return assay_check_alias(context, op, "o", &a->o, "state", &a->state, false);
+}
+
+static struct assay_floor floor_of(const void *arguments)
+{
+    const struct assay_gdn_chunked_args *a = arguments;
+    double tokens = (double)a->q.extent[0], heads = (double)a->v.extent[1];
+    double key_dim = (double)a->state.extent[1], value_dim = (double)a->state.extent[2];
+    double cells = heads * key_dim * value_dim;
+    double state_bytes = tokens > 0 ? cells * (double)assay_dtype_bytes(a->state.dtype) : 0;
+    /* Per token: prediction, update and output against the state, and against the tokens before it
+     * in the chunk: Gram products of k and q, then substitution and output. */
+    double before = ((double)(a->chunk < a->q.extent[0] ? a->chunk : a->q.extent[0]) - 1) / 2;
+    double flops = tokens * (6 * cells + before * heads * 4 * (key_dim + value_dim));
+    return (struct assay_floor){
+        .bytes_read = (double)assay_tensor_count(&a->q) *
+                          (double)(assay_dtype_bytes(a->q.dtype) + assay_dtype_bytes(a->k.dtype)) +
+                      (double)assay_tensor_count(&a->v) * (double)assay_dtype_bytes(a->v.dtype) +
+                      8 * tokens * heads + state_bytes,
+        .bytes_written =
+            (double)assay_tensor_count(&a->o) * (double)assay_dtype_bytes(a->o.dtype) + state_bytes,
+        .operations = flops,
+    };
+}
+
+int64_t gdn_chunked_slots(const assay_context *context, const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    int64_t threads = assay_context_num_threads(context), heads = a->v.extent[1];
+    return threads < heads ? threads : heads;
+}
+
+int64_t gdn_chunked_longest(const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    return a->chunk < a->q.extent[0] ? a->chunk : a->q.extent[0];
+}
+
+int64_t gdn_chunked_padded(int64_t count)
+{
+    return (count + GDN_CHUNKED_LANES - 1) / GDN_CHUNKED_LANES * GDN_CHUNKED_LANES;
+}
+
+size_t gdn_chunked_scratch_bytes(const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    int64_t rows = gdn_chunked_longest(args), padded = gdn_chunked_padded(rows);
+    int64_t key_dim = gdn_chunked_padded(a->q.extent[2]);
+    int64_t floats = 2 * padded * key_dim +                    /* q, k by rows */
+                     key_dim * padded +                        /* k by columns */
+                     2 * rows * padded +                       /* solve, mix */
+                     (key_dim + rows) * GDN_CHUNKED_MAX_TILE + /* state, delta */
+                     2 * padded;                               /* decay, remain */
+    return (size_t)floats * sizeof(float) + (size_t)(padded + GDN_CHUNKED_LANES) * sizeof(double);
+}
+
+size_t gdn_chunked_workspace(const assay_context *context, const void *args)
+{
+    return (size_t)gdn_chunked_slots(context, args) * gdn_chunked_scratch_bytes(args);
+}
+
+size_t gdn_chunked_scratch_bytes_plain(const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    int64_t rows = gdn_chunked_longest(args);
+    return sizeof(double) * (size_t)(3 * rows * rows + 2 * rows + a->q.extent[2]);
+}
+
+size_t gdn_chunked_workspace_plain(const assay_context *context, const void *args)
+{
+    return (size_t)gdn_chunked_slots(context, args) * gdn_chunked_scratch_bytes_plain(args);
+}
+
+static bool state_is_f32(const void *arguments)
+{
+    const struct assay_gdn_chunked_args *a = arguments;
+    return a->state.dtype == ASSAY_F32;
+}
+
+static bool state_is_f16(const void *arguments)
+{
+    const struct assay_gdn_chunked_args *a = arguments;
+    return a->state.dtype == ASSAY_F16;
+}
+
+/* Column tiles of four vectors and of one, rows of one vector, and whole chunks. */
+static const struct assay_boundary boundaries_avx2[] = {
+    {"dv", 8}, {"dv", 32}, {"chunk", 8}, {"chunk", 32}, {"T", 64}, {"T", 128}, {NULL, 0}};
+static const struct assay_boundary boundaries_avx512[] = {
+    {"dv", 16}, {"dv", 64}, {"chunk", 16}, {"chunk", 64}, {"T", 64}, {"T", 128}, {NULL, 0}};
+static const struct assay_boundary boundaries_plain[] = {{"T", 64}, {"T", 128}, {NULL, 0}};
+
+static const struct assay_route routes[] = {
+#if defined(ASSAY_SIMD)
+    {.name = "gdn_chunked.state32.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "state is f32",
+     .accepts = state_is_f32,
+     .workspace = gdn_chunked_workspace,
+     .run = gdn_chunked_route_avx512,
+     .boundaries = boundaries_avx512},
+    {.name = "gdn_chunked.state16.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_STATE16,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "state is f16",
+     .accepts = state_is_f16,
+     .workspace = gdn_chunked_workspace,
+     .run = gdn_chunked_route_avx512,
+     .boundaries = boundaries_avx512},
+    {.name = "gdn_chunked.state32.avx2.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX2,
+     .when = "state is f32",
+     .accepts = state_is_f32,
+     .workspace = gdn_chunked_workspace,
+     .run = gdn_chunked_route_avx2,
+     .boundaries = boundaries_avx2},
+    {.name = "gdn_chunked.state16.avx2.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_STATE16,
+     .isa = ASSAY_ISA_AVX2,
+     .when = "state is f16",
+     .accepts = state_is_f16,
+     .workspace = gdn_chunked_workspace,
+     .run = gdn_chunked_route_avx2,
+     .boundaries = boundaries_avx2},
+#endif
+    {.name = "gdn_chunked.state32.plain.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "state is f32",
+     .accepts = state_is_f32,
+     .workspace = gdn_chunked_workspace_plain,
+     .run = gdn_chunked_route_plain,
+     .boundaries = boundaries_plain},
+    {.name = "gdn_chunked.state16.plain.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_STATE16,
+     .when = "state is f16",
+     .accepts = state_is_f16,
+     .workspace = gdn_chunked_workspace_plain,
+     .run = gdn_chunked_route_plain,
+     .boundaries = boundaries_plain},
+};
+
+const struct assay_op assay_op_gdn_chunked = {
+    .name = "gdn_chunked",
+    .summary = "the gated delta rule of gdn_recurrent, a chunk of tokens at a time",
+    .args_bytes = sizeof(struct assay_gdn_chunked_args),
+    .validate = validate,
+    .floor = floor_of,
+    .routes = routes,
+    .num_routes = (int)(sizeof routes / sizeof routes[0]),
+};
+
+assay_status assay_gdn_chunked(assay_context *context, const struct assay_gdn_chunked_args *args)
+{
+    return assay_run_op(context, &assay_op_gdn_chunked, args);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions behind gdn_chunked's route table.
+ */
+#ifndef ASSAY_GDN_CHUNKED_ROUTES_H
+#define ASSAY_GDN_CHUNKED_ROUTES_H
+
+#include <assay/ops/gdn_chunked.h>
+
+enum {
+    GDN_CHUNKED_MAX_CHUNK = 256,
+    GDN_CHUNKED_LANES = 16,    /* widest vector: rows of the scratch matrices are multiples of it */
+    GDN_CHUNKED_MAX_TILE = 64, /* widest column tile: four such vectors */
+};
+
+/* Heads are dealt out to at most this many tasks, each with its own scratch memory. */
+int64_t gdn_chunked_slots(const assay_context *context, const void *args);
+/* Tokens of the longest chunk of the call, and that rounded up to whole vectors. */
+int64_t gdn_chunked_longest(const void *args);
+int64_t gdn_chunked_padded(int64_t count);
+
+/* Workspace: slots times the bytes of one task's scratch memory. */
+size_t gdn_chunked_scratch_bytes(const void *args);
+size_t gdn_chunked_scratch_bytes_plain(const void *args);
+size_t gdn_chunked_workspace(const assay_context *context, const void *args);
+size_t gdn_chunked_workspace_plain(const assay_context *context, const void *args);
+
+assay_status gdn_chunked_route_plain(assay_context *context, const void *args, void *workspace);
+assay_status gdn_chunked_route_avx2(assay_context *context, const void *args, void *workspace);
+assay_status gdn_chunked_route_avx512(assay_context *context, const void *args, void *workspace);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gdn_gating: argument checks, floor, and the route table.
+ */
+#include "ops/gdn_gating/gdn_gating_routes.h"
+#include "core/core.h"
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    const struct assay_gdn_gating_args *a = arguments;
+    const char *op = "gdn_gating";
+    const unsigned f32 = ASSAY_FORMAT(ASSAY_F32);
+    ASSAY_TRY(assay_check_tensor(context, op, "a", &a->a, 2, 2, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "b", &a->b, 2, 2, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(
+        assay_check_tensor(context, op, "a_log", &a->a_log, 1, 1, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(
+        assay_check_tensor(context, op, "dt_bias", &a->dt_bias, 1, 1, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "g", &a->g, 2, 2, f32, true));
+    ASSAY_TRY(assay_check_tensor(context, op, "beta", &a->beta, 2, 2, f32, true));
+    int64_t heads = a->a_log.extent[0];
+    if (heads < 1)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "a_log", "must have at least one head");
+    ASSAY_TRY(assay_check_extent(context, op, "dt_bias", &a->dt_bias, 0, heads));
+    ASSAY_TRY(assay_check_extent(context, op, "a", &a->a, 1, heads));
+    ASSAY_TRY(assay_check_shape(context, op, "b", &a->b, "a", &a->a));
+    ASSAY_TRY(assay_check_shape(context, op, "g", &a->g, "a", &a->a));
+    ASSAY_TRY(assay_check_shape(context, op, "beta", &a->beta, "a", &a->a));
+    ASSAY_TRY(assay_check_alias(context, op, "g", &a->g, "beta", &a->beta, false));
+    ASSAY_TRY(assay_check_alias(context, op, "g", &a->g, "a", &a->a, true));
+    ASSAY_TRY(assay_check_alias(context, op, "g", &a->g, "b", &a->b, false));
+    ASSAY_TRY(assay_check_alias(context, op, "g", &a->g, "a_log", &a->a_log, false));
+    ASSAY_TRY(assay_check_alias(context, op, "g", &a->g, "dt_bias", &a->dt_bias, false));
+    ASSAY_TRY(assay_check_alias(context, op, "beta", &a->beta, "b", &a->b, true));
+    ASSAY_TRY(assay_check_alias(context, op, "beta", &a->beta, "a", &a->a, false));
+    ASSAY_TRY(assay_check_alias(context, op, "beta", &a->beta, "a_log", &a->a_log, false));
+    return assay_check_alias(context, op, "beta", &a->beta, "dt_bias", &a->dt_bias, false);
+}
+
+static struct assay_floor floor_of(const void *arguments)
+{
+    const struct assay_gdn_gating_args *a = arguments;
+    double count = (double)assay_tensor_count(&a->a), heads = (double)a->a_log.extent[0];
+    return (struct assay_floor){
+        .bytes_read =
+            count * (double)(assay_dtype_bytes(a->a.dtype) + assay_dtype_bytes(a->b.dtype)) +
+            heads *
+                (double)(assay_dtype_bytes(a->a_log.dtype) + assay_dtype_bytes(a->dt_bias.dtype)),
+        .bytes_written = 8 * count,
+        .operations = 8 * count, /* add, exp, log, exp, product; exp, add, quotient */
+    };
+}
+
+static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NULL, 0}};
+static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
+
+static const struct assay_route routes[] = {
+#if defined(ASSAY_SIMD)
+    {.name = "gdn_gating.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = gdn_gating_route_avx512,
+     .boundaries = boundaries_avx512},
+    {.name = "gdn_gating.avx2.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX2,
+     .when = "all calls",
+     .run = gdn_gating_route_avx2,
+     .boundaries = boundaries_avx2},
+#endif
+    {.name = "gdn_gating.plain.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F64,
+     .when = "all calls",
+     .run = gdn_gating_route_plain},
+};
+
+const struct assay_op assay_op_gdn_gating = {
+    .name = "gdn_gating",
+    .summary = "g = -exp(a_log) * softplus(a + dt_bias), beta = sigmoid(b)",
+    .args_bytes = sizeof(struct assay_gdn_gating_args),
+    .validate = validate,
+    .floor = floor_of,
+    .routes = routes,
+    .num_routes = (int)(sizeof routes / sizeof routes[0]),
+};
+
+assay_status assay_gdn_gating(assay_context *context, const struct assay_gdn_gating_args *args)
+{
+    return assay_run_op(context, &assay_op_gdn_gating, args);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kv_append, the plain route: one element at a time. Written to be read.
+ */
+#include "core/core.h"
+#include "numeric/words.h"
+#include "ops/kv_append/kv_append_routes.h"
+
+static void copy_row(const struct assay_tensor *rows, const struct assay_tensor *cache, int64_t row,
+                     int64_t slot_row)
+{
+    const void *from = assay_tensor_row(rows, row);
+    void *to = assay_tensor_row(cache, slot_row);
+    for (int64_t d = 0; d < rows->extent[2]; d++)
+        word_from_f64(word_to_f64(from, rows->dtype, d), to, cache->dtype, d);
+}
+
+static void rows(void *argument, int64_t first, int64_t last)
+{
+    const struct assay_kv_append_args *a = argument;
+    int64_t skipped = a->start * a->k.extent[1]; /* cache rows before the first new one */
+    for (int64_t r = first; r < last; r++) {
+        copy_row(&a->k, &a->k_cache, r, skipped + r);
+        copy_row(&a->v, &a->v_cache, r, skipped + r);
+    }
+}
+
+assay_status kv_append_route_plain(assay_context *context, const void *args, void *workspace)
+{
+    const struct assay_kv_append_args *a = args;
+    (void)workspace;
+    assay_parallel(context, assay_tensor_rows(&a->k), 1, rows, (void *)(uintptr_t)args);
+    return ASSAY_OK;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * l2norm: argument checks, floor, and the route table.
+ */
+#include "core/core.h"
+#include "ops/l2norm/l2norm_routes.h"
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    const struct assay_l2norm_args *a = arguments;
+    const char *op = "l2norm";
+    ASSAY_TRY(assay_check_tensor(context, op, "x", &a->x, 1, 3, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "y", &a->y, 1, 3, ASSAY_FORMATS_FLOAT, true));
+    ASSAY_TRY(assay_check_shape(context, op, "y", &a->y, "x", &a->x));
+    if (a->x.extent[a->x.rank - 1] < 1)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "x", "rows must have an element");
+    ASSAY_TRY(assay_check_number(context, op, "eps", a->eps, true));
+    return assay_check_alias(context, op, "y", &a->y, "x", &a->x, true);
+}
+
+static struct assay_floor floor_of(const void *arguments)
+{
+    const struct assay_l2norm_args *a = arguments;
+    double count = (double)assay_tensor_count(&a->x);
+    return (struct assay_floor){
+        .bytes_read = count * (double)assay_dtype_bytes(a->x.dtype),
+        .bytes_written = count * (double)assay_dtype_bytes(a->y.dtype),
+        .operations = 3 * count, /* square and add, scale */
+    };
+}
+
+/* Vector routes step by whole vectors and finish with a tail. */
+static const struct assay_boundary boundaries_avx2[] = {{"D", 8}, {"D", 16}, {NULL, 0}};
+static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"D", 32}, {NULL, 0}};
+
+static const struct assay_route routes[] = {
+#if defined(ASSAY_SIMD)
+    {.name = "l2norm.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = l2norm_route_avx512,
+     .boundaries = boundaries_avx512},
+    {.name = "l2norm.avx2.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX2,
+     .when = "all calls",
+     .run = l2norm_route_avx2,
+     .boundaries = boundaries_avx2},
+#endif
+    {.name = "l2norm.plain.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F64,
+     .when = "all calls",
+     .run = l2norm_route_plain},
+};
+
+const struct assay_op assay_op_l2norm = {
+    .name = "l2norm",
+    .summary = "y = x / sqrt(sum(x^2) + eps)",
+    .args_bytes = sizeof(struct assay_l2norm_args),
+    .validate = validate,
+    .floor = floor_of,
+    .routes = routes,
+    .num_routes = (int)(sizeof routes / sizeof routes[0]),
+};
+
+assay_status assay_l2norm(assay_context *context, const struct assay_l2norm_args *args)
+{
+    return assay_run_op(context, &assay_op_l2norm, args);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions behind l2norm's route table.
+ */
+#ifndef ASSAY_L2NORM_ROUTES_H
+#define ASSAY_L2NORM_ROUTES_H
+
+#include <assay/ops/l2norm.h>
+
+assay_status l2norm_route_plain(assay_context *context, const void *args, void *workspace);
+assay_status l2norm_route_avx2(assay_context *context, const void *args, void *workspace);
+assay_status l2norm_route_avx512(assay_context *context, const void *args, void *workspace);
+
+#endif

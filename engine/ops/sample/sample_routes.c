@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sample: argument checks, floor, and the route table.
+ */
+#include "core/core.h"
+#include "ops/sample/sample_routes.h"
+
+static assay_status check_in(assay_context *context, const char *argument, double value, bool good,
+                             const char *range)
+{
+    if (good)
+        return ASSAY_OK;
+    return assay_refuse(context, ASSAY_E_ARG, "sample", argument, "must be in %s, is %g", range,
+                        value);
+}
+
+static assay_status check_settings(assay_context *context, const struct assay_sample_args *a)
+{
+    ASSAY_TRY(assay_check_number(context, "sample", "temperature", a->temperature, false));
+    ASSAY_TRY(check_in(context, "temperature", a->temperature, a->temperature >= 0, "[0, inf)"));
+    ASSAY_TRY(check_in(context, "top_k", (double)a->top_k, a->top_k >= 0, "[0, inf)"));
+    ASSAY_TRY(check_in(context, "top_p", a->top_p, a->top_p > 0 && a->top_p <= 1, "(0, 1]"));
+    ASSAY_TRY(check_in(context, "min_p", a->min_p, a->min_p >= 0 && a->min_p <= 1, "[0, 1]"));
+    ASSAY_TRY(assay_check_number(context, "sample", "presence", a->presence, false));
+    return assay_check_number(context, "sample", "frequency", a->frequency, false);
+}
+
+static assay_status check_counts(assay_context *context, const struct assay_sample_args *a)
+{
+    const char *op = "sample";
+    if (a->counts.data == NULL)
+        return ASSAY_OK;
+    ASSAY_TRY(assay_check_tensor(context, op, "counts", &a->counts, 1, 1, ASSAY_FORMAT(ASSAY_I32),
+                                 false));
+    ASSAY_TRY(assay_check_extent(context, op, "counts", &a->counts, 0, a->logits.extent[1]));
+    ASSAY_TRY(assay_check_alias(context, op, "ids", &a->ids, "counts", &a->counts, false));
+    const int32_t *counts = a->counts.data;
+    for (int64_t i = 0; i < a->limit; i++)
+        if (counts[i] < 0)
+            return assay_refuse(context, ASSAY_E_RANGE, op, "counts",
+                                "must not be negative, entry %lld is %d", (long long)i, counts[i]);
+    return ASSAY_OK;
+}
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    const struct assay_sample_args *a = arguments;
+    const char *op = "sample";
+    ASSAY_TRY(
+        assay_check_tensor(context, op, "logits", &a->logits, 2, 2, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(assay_check_tensor(context, op, "ids", &a->ids, 1, 1, ASSAY_FORMAT(ASSAY_I32), true));
+    ASSAY_TRY(assay_check_extent(context, op, "ids", &a->ids, 0, a->logits.extent[0]));
+    if (a->logits.extent[1] > INT32_MAX)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, "logits", "ids must fit 31 bits");
+    if (a->limit < 1 || a->limit > a->logits.extent[1])
+        return assay_refuse(context, ASSAY_E_ARG, op, "limit", "must be in [1, %lld], is %lld",
+                            (long long)a->logits.extent[1], (long long)a->limit);
+    ASSAY_TRY(check_settings(context, a));
+    ASSAY_TRY(assay_check_alias(context, op, "ids", &a->ids, "logits", &a->logits, false));
+    return check_counts(context, a);
+}
+
+static struct assay_floor floor_of(const void *arguments)
+{
+    const struct assay_sample_args *a = arguments;
+    double rows = (double)a->ids.extent[0], count = rows * (double)a->limit;
+    double counts = a->counts.data != NULL ? 4 * (double)a->limit : 0;
+    return (struct assay_floor){
+        .bytes_read = count * (double)assay_dtype_bytes(a->logits.dtype) + counts,
+        .bytes_written = rows * 4,
+        .operations = 3 * count, /* exp, sum, running sum */
+    };
+}
+
+static const struct assay_route routes[] = {
+    {.name = "sample.plain.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F64,
+     .when = "all calls",
+     .workspace = sample_workspace_plain,
+     .run = sample_route_plain},
+};
+
+const struct assay_op assay_op_sample = {
+    .name = "sample",
+    .summary = "ids = draw from softmax(penalised logits / temperature) after top-k, top-p, min-p",
+    .args_bytes = sizeof(struct assay_sample_args),
+    .validate = validate,
+    .floor = floor_of,
+    .routes = routes,
+    .num_routes = (int)(sizeof routes / sizeof routes[0]),
+};
+
+assay_status assay_sample(assay_context *context, const struct assay_sample_args *args)
+{
+    return assay_run_op(context, &assay_op_sample, args);
+}

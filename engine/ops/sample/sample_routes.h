@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions behind sample's route table.
+ */
+#ifndef ASSAY_SAMPLE_ROUTES_H
+#define ASSAY_SAMPLE_ROUTES_H
+
+#include <assay/ops/sample.h>
+
+size_t sample_workspace_plain(const assay_context *context, const void *args);
+assay_status sample_route_plain(assay_context *context, const void *args, void *workspace);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The trades: names, lists of them, what they change in a session, which routes prove them used.
+ */
+#include <assay/precision.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/core.h"
+
+static const char *const names[ASSAY_NUM_TRADES] = {
+#define TRADE_NAME(enumerator, name, change) name,
+    ASSAY_TRADE_TABLE(TRADE_NAME)
+#undef TRADE_NAME
+};
+
+static const char *const changes[ASSAY_NUM_TRADES] = {
+#define TRADE_CHANGE(enumerator, name, change) change,
+    ASSAY_TRADE_TABLE(TRADE_CHANGE)
+#undef TRADE_CHANGE
+};
+
+/* The format that a trade sets. Two trades of one slot exclude each other: a session stores it in
+ * one format only. */
+enum slot { SLOT_GDN_STATE };
+
+static const enum slot slots[ASSAY_NUM_TRADES] = {
+    [ASSAY_TRADE_GDN_STATE_FP16] = SLOT_GDN_STATE,
+};
+
+static bool is_trade(enum assay_trade trade)
+{
+    return (unsigned)trade < ASSAY_NUM_TRADES;
+}
+
+static bool holds(assay_trade_set set, enum assay_trade trade)
+{
+    return (set >> (unsigned)trade & 1u) != 0;
+}
+
+const char *assay_trade_name(enum assay_trade trade)
+{
+    return is_trade(trade) ? names[trade] : "?";
+}
+
+const char *assay_trade_change(enum assay_trade trade)
+{
+    return is_trade(trade) ? changes[trade] : "?";
+}
+
+/* The trade whose name is text[0, length). */
+static enum assay_trade find(const char *text, size_t length)
+{
+    for (unsigned i = 0; i < ASSAY_NUM_TRADES; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], text, length) == 0)
+            return (enum assay_trade)i;
+    return ASSAY_NUM_TRADES;
+}
+
+enum assay_trade assay_trade_find(const char *name)
+{
+    return name == NULL ? ASSAY_NUM_TRADES : find(name, strlen(name));
+}
+
+void assay_trade_set_format(assay_trade_set set, char *text, unsigned long size)
+{
+    if (size == 0)
+        return;
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < ASSAY_NUM_TRADES && used < size; i++) {
+        if (!holds(set, (enum assay_trade)i))
+            continue;
+        const int length =
+            snprintf(text + used, size - used, "%s%s", used == 0 ? "" : ",", names[i]);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    if (used == 0)
+        snprintf(text, size, "none");
+}
+
+/* No unknown bits and no excluded pair. */
+static assay_status check_set(assay_trade_set set, struct assay_error *error)
+{
+    if ((set & ~((1u << ASSAY_NUM_TRADES) - 1u)) != 0)
+        return assay_fail(error, ASSAY_E_USAGE, "precision", "trades",
+                          "the set 0x%x holds a trade that this build does not know", set);
+    for (unsigned i = 0; i < ASSAY_NUM_TRADES; i++)
+        for (unsigned j = i + 1; j < ASSAY_NUM_TRADES; j++)
+            if ((set >> i & 1u) != 0 && (set >> j & 1u) != 0 && slots[i] == slots[j])
+                return assay_fail(error, ASSAY_E_EXCLUSIVE, "precision", names[i],
+                                  "cannot be combined with %s: both set the same format", names[j]);
+    return ASSAY_OK;
+}
+
+assay_status assay_trade_set_parse(const char *text, assay_trade_set *set,
+                                   struct assay_error *error)
+{
+    *set = 0;
+    if (text == NULL)
+        return assay_fail(error, ASSAY_E_ARG, "precision", "text", "must not be NULL");
+    if (strcmp(text, "none") == 0)
+        return ASSAY_OK;
+    assay_trade_set found = 0;
+    for (const char *item = text;;) {
+        const size_t length = strcspn(item, ",");
+        const enum assay_trade trade = find(item, length);
+        if (trade == ASSAY_NUM_TRADES) {
+            char known[256];
+            assay_trade_set_format((1u << ASSAY_NUM_TRADES) - 1u, known, sizeof known);
+            return assay_fail(error, ASSAY_E_USAGE, "precision", "trades",
+                              "unknown trade \"%.*s\"; known: %s, or none",
+                              (int)(length < 64 ? length : 64), item, known);
+        }
+        found |= 1u << (unsigned)trade;
+        if (item[length] == '\0')
+            break;
+        item += length + 1;
+    }
+    ASSAY_TRY(check_set(found, error));
+    *set = found;
+    return ASSAY_OK;
+}
+
+assay_status assay_precision_resolve(assay_trade_set set, struct assay_precision *precision,
+                                     struct assay_error *error)
+{
+    ASSAY_TRY(check_set(set, error));
+    precision->gdn_state = holds(set, ASSAY_TRADE_GDN_STATE_FP16) ? ASSAY_F16 : ASSAY_F32;
+    precision->kv_cache = ASSAY_BF16;
+    return ASSAY_OK;
+}
+
+const char *const *assay_trade_coverage_routes(enum assay_trade trade)
+{
+    static const char *const gdn_state_fp16[] = {"gdn_recurrent.state16", "gdn_chunked.state16",
+                                                 NULL};
+    static const char *const none[] = {NULL};
+    switch (trade) {
+    case ASSAY_TRADE_GDN_STATE_FP16:
+        return gdn_state_fp16;
+    case ASSAY_NUM_TRADES:
+        break;
+    }
+    return none;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The subcommands of the assay program, in the order in which help shows them.
+ * X(name, summary): add a line here, tool_<name>.c with `int tool_<name>(int argc, char **argv)`,
+ * and the file to CMakeLists.txt.
+ */
+#ifndef ASSAY_TOOLS_TOOL_LIST_H
+#define ASSAY_TOOLS_TOOL_LIST_H
+
+#define TOOL_TABLE(X)                                                   \
+    X(run, "generate text with a model")                                \
+    X(inspect, "show a model's configuration, tensors and state sizes") \
+    X(verify, "verify routes against the oracle")                       \
+    X(mutants, "plant faults and count the killed")                     \
+    X(ops, "list all ops and their routes")
+
+#endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * assay verify: routes against the oracle.
+ */
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/progress.h"
+#include "tools/verify_report.h"
+
+enum {
+    OPTION_SEED = 256,
+    OPTION_LIST,
+    OPTION_FULL,
+    OPTION_ORACLE,
+    OPTION_VECTORS,
+    OPTION_JSON,
+    OPTION_JUNIT,
+    OPTION_PRECISION
+};
+
+struct verify_options {
+    char **arguments;
+    int num_arguments;
+    uint64_t seed;
+    int jobs;
+    bool list, full, oracle, vectors;
+    long precision;
+    const char *json, *junit;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct verify_options *o = state->input;
+    switch (key) {
+    case 'j':
+        o->jobs = (int)tool_integer(state, "--jobs", argument, 1, 256);
+        return 0;
+    case OPTION_SEED:
+        o->seed = (uint64_t)tool_integer(state, "--seed", argument, 0, INT64_MAX);
+        return 0;
+    case OPTION_LIST:
+        o->list = true;
+        return 0;
+    case OPTION_FULL:
+        o->full = true;
+        return 0;
+    case OPTION_ORACLE:
+        o->oracle = true;
+        return 0;
+    case OPTION_VECTORS:
+        o->vectors = true;
+        return 0;
+    case OPTION_PRECISION:
+        o->precision = (long)tool_integer(state, "--precision", argument, 64, 65536);
+        return 0;
+    case OPTION_JSON:
+        o->json = argument;
+        return 0;
+    case OPTION_JUNIT:
+        o->junit = argument;
+        return 0;
+    case ARGP_KEY_ARGS:
+        o->arguments = state->argv + state->next;
+        o->num_arguments = state->argc - state->next;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->vectors && (o->oracle || o->list || o->json != NULL || o->junit != NULL))
+            argp_error(state, "--vectors goes with no other mode or report");
+        if (o->vectors && o->num_arguments == 0)
+            argp_error(state, "--vectors needs at least one file");
+        if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
+            argp_error(state, "--oracle goes with no other mode or report");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* A pattern names an op, or is a glob over route names; a descriptor has '='. */
+static bool matches(const struct verify_options *o, const char *op, const char *route)
+{
+    if (o->num_arguments == 0)
+        return true;
+    for (int i = 0; i < o->num_arguments; i++)
+        if (strcmp(o->arguments[i], op) == 0 || fnmatch(o->arguments[i], route, 0) == 0)
+            return true;
+    return false;
+}
+
+/* ---- the sweep ------------------------------------------------------------------------------ */
+
+struct sweep {
+    struct case_list list;
+    struct verify_report report;
+    atomic_llong next;
+    int64_t done;
+    pthread_mutex_t mutex;
+    struct progress progress;
+};
+
+static assay_context *new_context(void)
+{
+    struct assay_context_options options = assay_context_defaults();
+    assay_context *context;
+    struct assay_error error = {0};
+    if (assay_context_create(&options, &context, &error) != ASSAY_OK)
+        tool_report(&error);
+    return context;
+}
+
+static void *sweep_worker(void *argument)
+{
+    struct sweep *s = argument;
+    assay_context *context = new_context();
+    if (context == NULL)
+        return NULL;
+    for (;;) {
+        int64_t i = atomic_fetch_add(&s->next, 1);
+        if (i >= s->list.num_cases)
+            break;
+        struct verify_outcome outcome;
+        verify_case(context, &s->list.cases[i], &outcome);
+        pthread_mutex_lock(&s->mutex);
+        verify_report_add(&s->report, &outcome);
+        s->done++;
+        progress_update(&s->progress, s->done, s->list.cases[i].route);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    assay_context_destroy(context);
+    return NULL;
+}
+
+static bool add_row(struct sweep *s, const struct assay_op *op, const struct assay_route *route)
+{
+    struct verify_report *report = &s->report;
+    struct verify_row *grown =
+        realloc(report->rows, (size_t)(report->num_rows + 1) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    report->rows = grown;
+    report->rows[report->num_rows++] =
+        (struct verify_row){.op = op->name, .route = route->name, .profile = route->profile};
+    return true;
+}
+
+static bool collect(struct sweep *s, const struct verify_options *o)
+{
+    int num_specs;
+    const struct case_spec *const *specs = case_specs(&num_specs);
+    for (int i = 0; i < num_specs; i++) {
+        const struct assay_op *op = specs[i]->op;
+        for (int r = 0; r < op->num_routes; r++) {
+            const struct assay_route *route = &op->routes[r];
+            if (route->isa > assay_isa_detect() || !matches(o, op->name, route->name))
+                continue;
+            if (!add_row(s, op, route) ||
+                !case_enumerate_route(specs[i], route, o->seed, o->full ? CASE_FULL : CASE_QUICK,
+                                      &s->list))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void shrink_failures(struct sweep *s)
+{
+    assay_context *context = new_context();
+    for (int i = 0; i < s->report.num_rows && context != NULL; i++) {
+        struct verify_row *row = &s->report.rows[i];
+        for (int k = 0; k < row->num_failures; k++)
+            verify_shrink(context, &row->failures[k].outcome.c, &row->failures[k].smallest);
+    }
+    assay_context_destroy(context);
+}
+
+static void run_workers(struct sweep *s, int jobs, void *(*worker)(void *))
+{
+    pthread_t threads[256];
+    int started = 0;
+    for (; started < jobs - 1; started++)
+        if (pthread_create(&threads[started], NULL, worker, s) != 0)
+            break;
+    worker(s); /* this thread works too, so that a failed start loses speed only */
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static int write_reports(const struct verify_report *report, const struct verify_options *o)
+{
+    struct assay_error error = {0};
+    if (o->json != NULL && verify_report_json(report, o->json, &error) != ASSAY_OK)
+        return tool_report(&error);
+    if (o->junit != NULL && verify_report_junit(report, o->junit, &error) != ASSAY_OK)
+        return tool_report(&error);
+    return TOOL_OK;
+}
+
+static int list_cases(const struct sweep *s)
+{
+    char text[CASE_TEXT_BYTES];
+    for (int64_t i = 0; i < s->list.num_cases; i++) {
+        case_print(&s->list.cases[i], text);
+        puts(text);
+    }
+    return tool_flush_stdout();
+}
+
+static int run_sweep(struct sweep *s, const struct verify_options *o)
+{
+    double start = progress_now();
+    progress_begin(&s->progress, "verify", s->list.num_cases);
+    run_workers(s, o->jobs, sweep_worker);
+    progress_end(&s->progress);
+    shrink_failures(s);
+    s->report.seconds = progress_now() - start;
+    verify_report_print(&s->report);
+    int written = write_reports(&s->report, o), flushed = tool_flush_stdout();
+    if (s->done < s->list.num_cases || verify_report_cases(&s->report) == 0)
+        return TOOL_USAGE;
+    if (verify_report_failed(&s->report) > 0)
+        return TOOL_FAILED;
+    return written != TOOL_OK ? written : flushed;
+}
+
+/* ---- FP64 against MPFR ---------------------------------------------------------------------- */
+
+/* Routes do not matter here: one route's cases of each op. */
+static int run_oracle(const struct sweep *s, const struct verify_options *o)
+{
+    int64_t checked = 0, bad = 0;
+    struct progress progress;
+    progress_begin(&progress, "oracle", s->list.num_cases);
+    const char *op = "", *route = "";
+    for (int64_t i = 0; i < s->list.num_cases; i++) {
+        const struct assay_case *c = &s->list.cases[i];
+        if (strcmp(op, c->spec->op->name) != 0) {
+            op = c->spec->op->name;
+            route = c->route;
+        }
+        if (strcmp(route, c->route) != 0)
+            continue;
+        char message[512], text[CASE_TEXT_BYTES];
+        progress_update(&progress, i, op);
+        checked++;
+        if (verify_oracle(c, o->precision, message, sizeof message))
+            continue;
+        bad++;
+        case_print(c, text);
+        printf("FAILED oracle: %s\n  repeat: assay verify --oracle '%s'\n", message, text);
+    }
+    progress_end(&progress);
+    printf("%lld cases: FP64 against MPFR at %ld and %ld bits, %lld bad\n", (long long)checked,
+           o->precision, 2 * o->precision, (long long)bad);
+    int flushed = tool_flush_stdout();
+    return checked == 0 ? TOOL_USAGE : bad > 0 ? TOOL_FAILED : flushed;
+}
+
+/* ---- golden vectors ------------------------------------------------------------------------- */
+
+struct vector_count {
+    int vectors, runs, bad;
+};
+
+static void check_vector(assay_context *context, const char *path, struct vector *vector,
+                         struct vector_count *count)
+{
+    const struct assay_op *op = vector->c.spec->op;
+    count->vectors++;
+    for (int r = 0; r < op->num_routes; r++) {
+        if (op->routes[r].isa > assay_context_isa(context))
+            continue;
+        struct verify_outcome outcome;
+        char message[512] = "";
+        bool good =
+            verify_vector(context, vector, op->routes[r].name, &outcome, message, sizeof message);
+        if (outcome.refused)
+            continue;
+        count->runs++;
+        if (good && outcome.verdict.finding == VERDICT_PASS)
+            continue;
+        count->bad++;
+        printf("FAILED %s:%d: %s: %s\n", path, vector->line, op->routes[r].name,
+               good ? outcome.verdict.message : message);
+    }
+}
+
+static int check_file(assay_context *context, const char *path, struct vector_count *count)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fprintf(stderr, "assay verify: %s: %s\n", path, strerror(errno));
+        return TOOL_USAGE;
+    }
+    int line = 0, got;
+    struct vector vector;
+    char message[512];
+    while ((got = vector_read(file, &line, &vector, message, sizeof message)) > 0) {
+        check_vector(context, path, &vector, count);
+        vector_destroy(&vector);
+    }
+    fclose(file);
+    if (got < 0) {
+        fprintf(stderr, "assay verify: %s: %s\n", path, message);
+        return TOOL_USAGE;
+    }
+    return TOOL_OK;
+}
+
+static int run_vectors(const struct verify_options *o)
+{
+    assay_context *context = new_context();
+    if (context == NULL)
+        return TOOL_USAGE;
+    struct vector_count count = {0, 0, 0};
+    int status = TOOL_OK;
+    for (int i = 0; i < o->num_arguments && status == TOOL_OK; i++)
+        status = check_file(context, o->arguments[i], &count);
+    assay_context_destroy(context);
+    printf("%d vectors, %d runs, %d bad\n", count.vectors, count.runs, count.bad);
+    int flushed = tool_flush_stdout();
+    if (status != TOOL_OK)
+        return status;
+    if (count.runs == 0)
+        return TOOL_USAGE; /* a file without vectors checks nothing */
+    return count.bad > 0 ? TOOL_FAILED : flushed;
+}
+
+/* ---- one case ------------------------------------------------------------------------------- */
+
+static int run_one(const char *text, const struct verify_options *o)
+{
+    struct assay_case c;
+    char message[512];
+    if (!case_parse(text, &c, message, sizeof message)) {
+        fprintf(stderr, "assay verify: %s\n", message);
+        return TOOL_USAGE;
+    }
+    if (o->oracle) {
+        bool good = verify_oracle(&c, o->precision, message, sizeof message);
+        printf("%s\n", good ? "pass: FP64 and MPFR agree within their bounds" : message);
+        return good ? tool_flush_stdout() : TOOL_FAILED;
+    }
+    assay_context *context = new_context();
+    if (context == NULL)
+        return TOOL_USAGE;
+    struct verify_outcome outcome;
+    verify_case(context, &c, &outcome);
+    assay_context_destroy(context);
+    if (outcome.refused) {
+        printf("%s does not accept this call\n", outcome.route);
+        return TOOL_USAGE;
+    }
+    const struct verdict *v = &outcome.verdict;
+    verdict_explain(v, message, sizeof message);
+    printf("%s: %s%s%s\n", outcome.route, verdict_finding_name(v->finding),
+           v->message[0] != '\0' ? ": " : "", v->message);
+    printf("  relative L2 %.3g, allowed %.3g; worst element: %s\n", v->relative_l2, v->allowance,
+           message);
+    printf("  ulp 50 / 99 / 100 %%: %.3g / %.3g / %.3g; %lld elements; oracle: %s\n", v->ulp_50,
+           v->ulp_99, v->ulp_100, (long long)v->count, outcome.used_mpfr ? "MPFR" : "FP64");
+    int flushed = tool_flush_stdout();
+    return v->finding != VERDICT_PASS ? TOOL_FAILED : flushed;
+}
+
+static const char doc[] =
+    "Runs every route of every op against its oracle. PATTERN is an op's name or a glob over route "
+    "names; a case descriptor repeats exactly one case."
+    "\vA failure prints its smallest failing case as a descriptor.\n\n"
+    "Examples:\n"
+    "  assay verify                     all ops, all routes\n"
+    "  assay verify rmsnorm             one op\n"
+    "  assay verify '*.avx2.cpu' --full --seed 7\n"
+    "  assay verify 'rmsnorm rows=3 H=65 dist=large route=rmsnorm.avx2.cpu seed=9'\n"
+    "  assay verify rope --oracle       the FP64 oracle against MPFR\n"
+    "  assay verify --vectors golden/ops/rope/special.vec\n";
+
+int tool_verify(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"seed", OPTION_SEED, "N", 0, "Seed of the cases (1)", 0},
+        {"jobs", 'j', "N", 0, "Cases at a time (all processors)", 0},
+        {"list", OPTION_LIST, NULL, 0, "Print the descriptors of the cases, run none", 0},
+        {"full", OPTION_FULL, NULL, 0, "Many more seeded mixtures", 0},
+        {"oracle", OPTION_ORACLE, NULL, 0, "Check the FP64 oracles against MPFR instead", 0},
+        {"precision", OPTION_PRECISION, "BITS", 0, "Of MPFR with --oracle (256)", 0},
+        {"vectors", OPTION_VECTORS, NULL, 0, "The arguments are files of golden vectors", 0},
+        {"json", OPTION_JSON, "FILE", 0, "Write the report as JSON", 0},
+        {"junit", OPTION_JUNIT, "FILE", 0, "Write the report as JUnit XML", 0},
+        {0}};
+    static const struct argp argp = {
+        .options = options, .parser = parse, .args_doc = "[PATTERN... | DESCRIPTOR]", .doc = doc};
+    struct verify_options o = {.seed = 1,
+                               .precision = ORACLE_DEFAULT_PRECISION,
+                               .jobs = (int)sysconf(_SC_NPROCESSORS_ONLN)};
+    if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0)
+        return TOOL_USAGE;
+    if (o.jobs < 1 || o.jobs > 256)
+        o.jobs = o.jobs < 1 ? 1 : 256;
+    if (o.vectors)
+        return run_vectors(&o);
+    if (o.num_arguments == 1 && strchr(o.arguments[0], '=') != NULL)
+        return run_one(o.arguments[0], &o);
+    struct sweep sweep = {.mutex = PTHREAD_MUTEX_INITIALIZER, .report = {.seed = o.seed}};
+    int status = TOOL_USAGE;
+    if (!collect(&sweep, &o))
+        fprintf(stderr, "assay verify: out of memory\n");
+    else if (sweep.list.num_cases == 0)
+        fprintf(stderr, "assay verify: no route matches; see: assay ops\n");
+    else if (o.list)
+        status = list_cases(&sweep);
+    else
+        status = o.oracle ? run_oracle(&sweep, &o) : run_sweep(&sweep, &o);
+    case_list_free(&sweep.list);
+    verify_report_free(&sweep.report);
+    return status;
+}

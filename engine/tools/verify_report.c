@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reports of `assay verify`.
+ */
+#include "tools/verify_report.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <assay/version.h>
+
+#include "core/core.h"
+
+static struct verify_row *row_of(struct verify_report *report, const char *route)
+{
+    for (int i = 0; i < report->num_rows; i++)
+        if (strcmp(report->rows[i].route, route) == 0)
+            return &report->rows[i];
+    return NULL;
+}
+
+void verify_report_add(struct verify_report *report, const struct verify_outcome *outcome)
+{
+    struct verify_row *row =
+        row_of(report, outcome->route[0] != '\0' ? outcome->route : outcome->c.route);
+    if (row == NULL)
+        return;
+    if (outcome->refused) {
+        row->refused++;
+        return;
+    }
+    row->cases++;
+    row->mpfr += outcome->used_mpfr;
+    row->seconds += outcome->seconds;
+    const struct verdict *v = &outcome->verdict;
+    if (v->finding == VERDICT_PASS) {
+        if (v->worst_ratio > row->worst.worst_ratio)
+            row->worst_case = outcome->c;
+        verdict_merge(&row->worst, v);
+        return;
+    }
+    row->failed += v->finding != VERDICT_MISTRUSTED;
+    row->mistrusted += v->finding == VERDICT_MISTRUSTED;
+    if (row->num_failures == VERIFY_MAX_FAILURES)
+        return;
+    struct verify_failure *grown =
+        realloc(row->failures, (size_t)(row->num_failures + 1) * sizeof *grown);
+    if (grown == NULL)
+        return; /* it is counted all the same */
+    row->failures = grown;
+    row->failures[row->num_failures++] =
+        (struct verify_failure){.outcome = *outcome, .smallest = outcome->c};
+}
+
+int64_t verify_report_failed(const struct verify_report *report)
+{
+    int64_t failed = 0;
+    for (int i = 0; i < report->num_rows; i++)
+        failed += report->rows[i].failed + report->rows[i].mistrusted;
+    return failed;
+}
+
+int64_t verify_report_cases(const struct verify_report *report)
+{
+    int64_t cases = 0;
+    for (int i = 0; i < report->num_rows; i++)
+        cases += report->rows[i].cases;
+    return cases;
+}
+
+static void print_failure(const struct verify_failure *f)
+{
+    char text[CASE_TEXT_BYTES], bound[512];
+    const struct verdict *v = &f->outcome.verdict;
+    printf("\n%s %s: %s: %s\n", v->finding == VERDICT_MISTRUSTED ? "MISTRUSTED" : "FAILED",
+           f->outcome.route, verdict_finding_name(v->finding), v->message);
+    if (v->finding == VERDICT_ELEMENT || v->finding == VERDICT_RELATIVE_L2) {
+        verdict_explain(v, bound, sizeof bound);
+        printf("  %s\n", bound);
+    }
+    case_print(&f->smallest, text);
+    printf("  repeat: assay verify '%s'\n", text);
+}
+
+void verify_report_print(const struct verify_report *report)
+{
+    printf("%-34s %-8s %6s %5s  %9s %9s %6s  %9s %9s %9s\n", "route", "profile", "cases", "bad",
+           "rel L2", "allowed", "bound", "ulp 50%", "99%", "100%");
+    for (int i = 0; i < report->num_rows; i++) {
+        const struct verify_row *r = &report->rows[i];
+        const struct verdict *v = &r->worst;
+        printf("%-34s %-8s %6lld %5lld  %9.2e %9.2e %5.1f%%  %9.3g %9.3g %9.3g%s\n", r->route,
+               assay_profile_name(r->profile), (long long)r->cases,
+               (long long)(r->failed + r->mistrusted), v->relative_l2, v->allowance,
+               100 * v->worst_ratio, v->ulp_50, v->ulp_99, v->ulp_100,
+               r->mistrusted > 0 ? "  MISTRUSTED" : "");
+    }
+    for (int i = 0; i < report->num_rows; i++)
+        for (int k = 0; k < report->rows[i].num_failures; k++)
+            print_failure(&report->rows[i].failures[k]);
+    printf("\n%lld cases, %lld bad, seed %llu, %.1f s\n", (long long)verify_report_cases(report),
+           (long long)verify_report_failed(report), (unsigned long long)report->seed,
+           report->seconds);
+}
+
+/* Infinities and NaN have no JSON number: null. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *failure_json(const struct verify_failure *f)
+{
+    char given[CASE_TEXT_BYTES], smallest[CASE_TEXT_BYTES];
+    case_print(&f->outcome.c, given);
+    case_print(&f->smallest, smallest);
+    return json_pack("{s:s, s:s, s:s, s:s}", "finding",
+                     verdict_finding_name(f->outcome.verdict.finding), "message",
+                     f->outcome.verdict.message, "case", given, "smallest", smallest);
+}
+
+static json_t *row_json(const struct verify_row *r)
+{
+    json_t *failures = json_array();
+    for (int k = 0; k < r->num_failures; k++)
+        json_array_append_new(failures, failure_json(&r->failures[k]));
+    json_t *histogram = json_array();
+    for (int b = 0; b < VERDICT_ULP_BINS; b++)
+        json_array_append_new(histogram, json_integer(r->worst.ulp_histogram[b]));
+    char worst[CASE_TEXT_BYTES] = "";
+    if (r->worst_case.spec != NULL)
+        case_print(&r->worst_case, worst);
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:o, "
+                     "s:o, s:o, s:o}",
+                     "op", r->op, "route", r->route, "profile", assay_profile_name(r->profile),
+                     "cases", (json_int_t)r->cases, "failed", (json_int_t)r->failed, "mistrusted",
+                     (json_int_t)r->mistrusted, "refused", (json_int_t)r->refused, "mpfr",
+                     (json_int_t)r->mpfr, "relative_l2", number(r->worst.relative_l2), "allowance",
+                     number(r->worst.allowance), "bound_ratio", number(r->worst.worst_ratio),
+                     "worst_case", worst, "ulp_50", number(r->worst.ulp_50), "ulp_99",
+                     number(r->worst.ulp_99), "ulp_100", number(r->worst.ulp_100), "ulp_histogram",
+                     histogram, "seconds", number(r->seconds), "failures", failures);
+}
+
+assay_status verify_report_json(const struct verify_report *report, const char *path,
+                                struct assay_error *error)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < report->num_rows; i++)
+        json_array_append_new(rows, row_json(&report->rows[i]));
+    json_t *root =
+        json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:o}", "version", ASSAY_VERSION, "seed",
+                  (json_int_t)report->seed, "cases", (json_int_t)verify_report_cases(report), "bad",
+                  (json_int_t)verify_report_failed(report), "seconds", report->seconds, "isa",
+                  assay_isa_name(assay_isa_detect()), "routes", rows);
+    struct assay_new_file file;
+    assay_status status = assay_new_file_open(path, &file, error);
+    if (status == ASSAY_OK) {
+        if (root == NULL || json_dumpf(root, file.stream, JSON_INDENT(1)) != 0) {
+            assay_new_file_abort(&file);
+            status = assay_fail(error, ASSAY_E_IO, path, "", "the JSON could not be written");
+        } else {
+            fputc('\n', file.stream);
+            status = assay_new_file_commit(&file, error);
+        }
+    }
+    json_decref(root);
+    return status;
+}
+
+static void xml_text(FILE *stream, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", stream);
+            break;
+        case '<':
+            fputs("&lt;", stream);
+            break;
+        case '>':
+            fputs("&gt;", stream);
+            break;
+        case '"':
+            fputs("&quot;", stream);
+            break;
+        default:
+            fputc((unsigned char)*text < 0x20 ? ' ' : *text, stream);
+        }
+    }
+}
+
+static void junit_row(FILE *s, const struct verify_row *r)
+{
+    fprintf(s, "  <testcase classname=\"%s\" name=\"%s\" time=\"%.3f\">\n", r->op, r->route,
+            r->seconds);
+    for (int k = 0; k < r->num_failures; k++) {
+        char text[CASE_TEXT_BYTES];
+        case_print(&r->failures[k].smallest, text);
+        fprintf(s, "    <failure message=\"");
+        xml_text(s, r->failures[k].outcome.verdict.message);
+        fprintf(s, "\">assay verify '");
+        xml_text(s, text);
+        fprintf(s, "'</failure>\n");
+    }
+    fprintf(s, "  </testcase>\n");
+}
+
+assay_status verify_report_junit(const struct verify_report *report, const char *path,
+                                 struct assay_error *error)
+{
+    struct assay_new_file file;
+    assay_status status = assay_new_file_open(path, &file, error);
+    if (status != ASSAY_OK)
+        return status;
+    int failed = 0;
+    for (int i = 0; i < report->num_rows; i++)
+        failed += report->rows[i].num_failures > 0;
+    fprintf(file.stream,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"assay verify\" "
+            "tests=\"%d\" failures=\"%d\" time=\"%.3f\">\n",
+            report->num_rows, failed, report->seconds);
+    for (int i = 0; i < report->num_rows; i++)
+        junit_row(file.stream, &report->rows[i]);
+    fprintf(file.stream, "</testsuite>\n");
+    return assay_new_file_commit(&file, error);
+}
+
+void verify_report_free(struct verify_report *report)
+{
+    for (int i = 0; i < report->num_rows; i++)
+        free(report->rows[i].failures);
+    free(report->rows);
+    *report = (struct verify_report){.rows = NULL};
+}

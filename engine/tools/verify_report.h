@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What `assay verify` found, by route: terminal table, JSON, JUnit XML.
+ */
+#ifndef ASSAY_TOOLS_VERIFY_REPORT_H
+#define ASSAY_TOOLS_VERIFY_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <assay/status.h>
+
+#include "verify.h"
+
+struct verify_failure {
+    struct verify_outcome outcome;
+    struct assay_case smallest;
+};
+
+struct verify_row {
+    const char *op;
+    const char *route;
+    enum assay_profile profile;
+    int64_t cases, failed, mistrusted, refused, mpfr;
+    double seconds;
+    struct verdict worst;            /* merged over the cases that passed */
+    struct assay_case worst_case;    /* of worst.worst_ratio */
+    struct verify_failure *failures; /* the first few */
+    int num_failures;
+};
+
+enum { VERIFY_MAX_FAILURES = 8 }; /* kept for each route; all are counted */
+
+struct verify_report {
+    struct verify_row *rows;
+    int num_rows;
+    uint64_t seed;
+    double seconds;
+};
+
+void verify_report_add(struct verify_report *report, const struct verify_outcome *outcome);
+/* Failed and mistrusted cases together. */
+int64_t verify_report_failed(const struct verify_report *report);
+int64_t verify_report_cases(const struct verify_report *report);
+void verify_report_print(const struct verify_report *report);
+ASSAY_MUST_USE assay_status verify_report_json(const struct verify_report *report, const char *path,
+                                               struct assay_error *error);
+ASSAY_MUST_USE assay_status verify_report_junit(const struct verify_report *report,
+                                                const char *path, struct assay_error *error);
+void verify_report_free(struct verify_report *report);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gdn_chunked's forward-error bound: ref has worked it out, here it gets its names. Derivation:
+ * gdn_chunked_bound.md.
+ */
+#include "gdn_chunked_oracle.h"
+
+#include <string.h>
+
+#include "bounds.h"
+
+static void take_terms(struct oracle_output *out)
+{
+    size_t bytes = (size_t)out->count * sizeof *out->value;
+    if (bytes == 0)
+        return;
+    memcpy(out->term[ORACLE_TERM_PRODUCTS], out->aux[GDN_CHUNK_AUX_PRODUCTS], bytes);
+    memcpy(out->term[ORACLE_TERM_ACCUMULATION], out->aux[GDN_CHUNK_AUX_ACCUMULATION], bytes);
+    memcpy(out->term[ORACLE_TERM_STORAGE], out->aux[GDN_CHUNK_AUX_STORAGE], bytes);
+}
+
+void oracle_gdn_chunked_bound(const void *args, const struct oracle_route *route,
+                              struct oracle_output *outputs)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    (void)route; /* the state's format decides between f32 and state16 */
+    struct oracle_output *o = &outputs[0], *state = &outputs[1];
+    take_terms(o);
+    oracle_bound_output_rounding(o);
+    oracle_bound_rms(o, oracle_inputs_independent(), a->q.extent[2]);
+    take_terms(state);
+    /* A binary32 state is rounded by its own sum, and without tokens nothing is rounded. */
+    if (state->dtype != ASSAY_F32 && a->q.extent[0] > 0)
+        oracle_bound_output_rounding(state);
+    oracle_bound_rms(state, oracle_inputs_independent(), 1);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * linear's forward-error bound. Derivation: linear_bound.md.
+ */
+#include "linear_oracle.h"
+
+#include <math.h>
+
+#include "bounds.h"
+#include "words.h"
+
+void oracle_linear_bound(const void *args, const struct oracle_route *route,
+                         struct oracle_output *outputs)
+{
+    const struct assay_linear_args *a = args;
+    struct oracle_output *y = &outputs[0];
+    int64_t inner = a->w.extent[1], depth = oracle_depth(route, inner);
+    bool binary64 = route->profile == ASSAY_PROFILE_F64;
+    double u = binary64 ? ORACLE_U64 : ORACLE_U32;
+    double products = binary64 ? 0 : oracle_gamma(1, u); /* exact in binary64 */
+    double all = oracle_gamma((double)depth + (binary64 ? 0 : 1), u);
+    double underflow = binary64 ? 0 : 0.5 * ORACLE_TINY32 * (double)inner * (1 + all);
+    double limit = oracle_max_finite(ASSAY_F32);
+    for (int64_t i = 0; i < y->count; i++) {
+        double magnitude = y->aux[LINEAR_AUX_MAGNITUDE][i];
+        if (!isfinite(magnitude)) {
+            continue; /* NaN and infinities are compared by their pattern */
+        }
+        y->term[ORACLE_TERM_PRODUCTS][i] = products * magnitude + underflow;
+        y->term[ORACLE_TERM_ACCUMULATION][i] =
+            !binary64 && magnitude * (1 + all) > limit ? INFINITY : (all - products) * magnitude;
+    }
+    oracle_bound_output_rounding(y);
+    oracle_bound_rms(y, oracle_inputs_independent(), depth);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory of one run: guarded, poisoned, restorable. Used by verify; build functions see only
+ * case.h.
+ */
+#ifndef PROPERTIES_TRIAL_H
+#define PROPERTIES_TRIAL_H
+
+#include "case.h"
+
+enum { TRIAL_MAX_BUFFERS = 20, TRIAL_MAX_CLAIMS = 16 };
+
+enum buffer_role { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_INOUT };
+
+struct trial_buffer {
+    char name[24];
+    enum buffer_role role;
+    struct assay_tensor tensor; /* view into live */
+    unsigned char *live;        /* what the op sees: guard, elements and lanes, guard */
+    unsigned char *pristine;    /* as built */
+    unsigned char *owned;       /* one byte for each byte of live: 1 where an output may write */
+    size_t bytes;
+};
+
+struct trial_state {
+    struct trial_buffer buffer[TRIAL_MAX_BUFFERS];
+    int num_buffers;
+    bool out_of_memory;
+    const char *unmet_claim; /* first claim that did not hold */
+    int num_claims;
+};
+
+/* Builds the case. False when out of memory. Destroy in any case. */
+bool trial_create(struct trial *trial, const struct assay_case *c);
+void trial_destroy(struct trial *trial);
+/* Live memory as built; output elements poisoned with pattern 0 or 1. */
+void trial_restore(struct trial *trial, int pattern);
+/* The buffer of this args field; NULL when there is none. With layout inplace the first output is
+ * the first input's buffer: then role is BUFFER_INOUT under the output's name. */
+struct trial_buffer *trial_find(struct trial *trial, const char *name);
+/* NULL when all is well, else the name of a buffer whose bytes outside the owned ones changed. */
+const char *trial_damage(const struct trial *trial, bool *is_input);
+/* Index of the first output element that still holds the poison pattern; -1 when none. */
+int64_t trial_unwritten(const struct trial_buffer *buffer, int pattern);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rmsnorm with one planted fault each, and the control: the same code with none, which must pass.
+ * Written against the contract only; shares nothing with the engine's routes.
+ */
+#include "rmsnorm_mutants.h"
+
+#include <math.h>
+
+#include "words.h"
+
+enum fault {
+    NONE,
+    EPS_OUTSIDE_ROOT,
+    SUM_NOT_MEAN,
+    OFFSET_IGNORED,
+    LAST_COLUMN_SKIPPED,
+    BINARY32_SQUARES,
+    ONE_WRONG_ELEMENT,
+};
+
+static void norm_row(const struct assay_rmsnorm_args *a, int64_t r, enum fault fault)
+{
+    int64_t width = a->w.extent[0];
+    double sum = 0;
+    for (int64_t i = 0; i < width; i++) {
+        double x = oracle_get(&a->x, r * width + i);
+        if (fault == LAST_COLUMN_SKIPPED && i > 0 && i == width - 1)
+            continue;
+        sum += fault == BINARY32_SQUARES ? (double)((float)x * (float)x) : x * x;
+    }
+    double mean = fault == SUM_NOT_MEAN ? sum : sum / (double)width;
+    double root = fault == EPS_OUTSIDE_ROOT ? sqrt(mean) + a->eps : sqrt(mean + a->eps);
+    for (int64_t i = 0; i < width; i++) {
+        double w = oracle_get(&a->w, i);
+        double gain = a->unit_offset && fault != OFFSET_IGNORED ? 1 + w : w;
+        double y = oracle_get(&a->x, r * width + i) / root * gain;
+        if (fault == ONE_WRONG_ELEMENT && r == 0 && i == width / 2)
+            y *= 1 + 0x1p-7; /* one bf16 step: lost in any norm over a large output */
+        oracle_put(&a->y, r * width + i, y);
+    }
+}
+
+static assay_status run(const void *args, enum fault fault)
+{
+    const struct assay_rmsnorm_args *a = args;
+    for (int64_t r = 0; r < assay_tensor_rows(&a->x); r++)
+        norm_row(a, r, fault);
+    return ASSAY_OK;
+}
+
+#define MUTANT_FUNCTION(fault)                                                                 \
+    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
+    {                                                                                          \
+        (void)context;                                                                         \
+        (void)workspace;                                                                       \
+        return run(args, fault);                                                               \
+    }
+MUTANT_FUNCTION(NONE)
+MUTANT_FUNCTION(EPS_OUTSIDE_ROOT)
+MUTANT_FUNCTION(SUM_NOT_MEAN)
+MUTANT_FUNCTION(OFFSET_IGNORED)
+MUTANT_FUNCTION(LAST_COLUMN_SKIPPED)
+MUTANT_FUNCTION(BINARY32_SQUARES)
+MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
+
+#define MUTANT(short_name, text, ids, which)             \
+    {                                                    \
+        .fault = text, .catalogue = ids, .route = {      \
+            .name = "rmsnorm.mutant." short_name ".cpu", \
+            .backend = ASSAY_CPU,                        \
+            .profile = ASSAY_PROFILE_F32,                \
+            .run = run_##which                           \
+        }                                                \
+    }
+
+const struct case_mutant rmsnorm_mutants[RMSNORM_NUM_MUTANTS] = {
+    MUTANT("control", NULL, "", NONE),
+    MUTANT("eps_outside_root", "eps is added outside the root", "", EPS_OUTSIDE_ROOT),
+    MUTANT("sum_not_mean", "the sum of squares is not divided by H", "", SUM_NOT_MEAN),
+    MUTANT("offset_ignored", "weights are not offset by one", "", OFFSET_IGNORED),
+    MUTANT("last_column", "the last column is left out of the sum", "", LAST_COLUMN_SKIPPED),
+    MUTANT("binary32_squares", "squares overflow and underflow in binary32", "", BINARY32_SQUARES),
+    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
+};
