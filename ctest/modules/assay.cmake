@@ -83,7 +83,7 @@ function(assay_test name)
     PkgConfig::CRITERION PkgConfig::JANSSON m ${arg_LIBS})
   target_compile_definitions(${target} PRIVATE ASSAY_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/golden"
     ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  add_test(NAME ${name} COMMAND ${target} --ascii
+  add_test(NAME ${name} COMMAND ${target} --color=never
     --xml=${PROJECT_BINARY_DIR}/reports/${name}.xml)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
@@ -111,7 +111,7 @@ function(assay_property_op op)
   set_tests_properties(${op}.route.cpu PROPERTIES LABELS oracle TIMEOUT 120)
   add_test(NAME ${op}.oracle.mpfr COMMAND assay_program verify ${op} --oracle --jobs 1)
   set_tests_properties(${op}.oracle.mpfr PROPERTIES LABELS oracle TIMEOUT 120)
-  add_test(NAME ${op}.mutants COMMAND assay_program mutants ${op} --jobs 1)
+  add_test(NAME ${op}.mutants COMMAND assay_program mutants ${op} --first)
   set_tests_properties(${op}.mutants PROPERTIES LABELS mutant TIMEOUT 120)
 endfunction()
 

@@ -24,7 +24,6 @@ pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(MPFR REQUIRED IMPORTED_TARGET mpfr gmp)
 pkg_check_modules(CRITERION REQUIRED IMPORTED_TARGET criterion)
 pkg_check_modules(ONIGURUMA REQUIRED IMPORTED_TARGET oniguruma)
-pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_package(Threads REQUIRED)
 
 add_library(assay_options INTERFACE)

@@ -127,6 +127,7 @@ void assay_context_clear_error(assay_context *context)
 
 assay_status assay_context_force_route(assay_context *context, const char *route)
 {
+    assay_error_clear(&context->error); /* the record is of the last failed call */
     if (route == NULL) {
         context->num_forced = 0;
         return ASSAY_OK;

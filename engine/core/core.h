@@ -37,11 +37,12 @@ ASSAY_MUST_USE assay_status assay_map_open(const char *path, struct assay_map *m
 void assay_map_close(struct assay_map *map);
 
 /* A file that appears under its name only when complete: written to a temporary name in the same
- * folder, flushed to disk and renamed by commit. */
+ * folder, flushed to disk and renamed by commit. A path that is there and is no regular file
+ * (/dev/stdout, a pipe) is written in place. */
 struct assay_new_file {
     FILE *stream;
     char *path;
-    char *temporary;
+    char *temporary; /* NULL: written in place */
 };
 ASSAY_MUST_USE assay_status assay_new_file_open(const char *path, struct assay_new_file *file,
                                                 struct assay_error *error);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MAX_ADDED = 64 };
+enum { MAX_ADDED = 64, MAX_NAME = 63 };
 static const struct assay_route *added[MAX_ADDED];
 static int num_added;
 
@@ -89,6 +89,9 @@ assay_status assay_route_add(const struct assay_route *route, struct assay_error
 {
     if (route->name == NULL || route->run == NULL)
         return assay_fail(error, ASSAY_E_ARG, "route", "", "a route needs a name and a function");
+    if (strlen(route->name) > MAX_NAME)
+        return assay_fail(error, ASSAY_E_ARG, "route", route->name,
+                          "a name has at most %d characters", MAX_NAME);
     char op_name[64];
     snprintf(op_name, sizeof op_name, "%.*s", (int)op_length(route->name), route->name);
     if (assay_op_find(op_name) == NULL)

@@ -50,7 +50,7 @@ assay_status assay_map_open(const char *path, struct assay_map *map, struct assa
     int descriptor = -1;
     errno = EIO;
     if (!assay_fault_now())
-        descriptor = open(path, O_RDONLY | O_CLOEXEC);
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block */
     if (descriptor < 0) {
         bool missing = errno == ENOENT || errno == ENOTDIR;
         return assay_fail(error, missing ? ASSAY_E_NOT_FOUND : ASSAY_E_IO, path, "",
@@ -68,10 +68,35 @@ void assay_map_close(struct assay_map *map)
     *map = (struct assay_map){NULL, 0};
 }
 
+/* A device, pipe or terminal must not be replaced by a regular file: it is written in place. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+static assay_status open_special(const char *path, struct assay_new_file *file,
+                                 struct assay_error *error)
+{
+    file->path = assay_duplicate(path);
+    if (file->path == NULL)
+        return assay_fail(error, ASSAY_E_MEMORY, path, "", "no memory for the file's name");
+    errno = EIO;
+    if (!assay_fault_now())
+        file->stream = fopen(path, "we");
+    if (file->stream != NULL)
+        return ASSAY_OK;
+    int cause = errno;
+    assay_new_file_abort(file);
+    return assay_fail(error, ASSAY_E_IO, path, "", "cannot be opened: %s", strerror(cause));
+}
+
 assay_status assay_new_file_open(const char *path, struct assay_new_file *file,
                                  struct assay_error *error)
 {
     *file = (struct assay_new_file){NULL, NULL, NULL};
+    if (is_special(path))
+        return open_special(path, file, error);
     size_t bytes = strlen(path) + sizeof ".XXXXXX";
     file->path = assay_duplicate(path);
     file->temporary = assay_alloc(bytes);
@@ -106,7 +131,7 @@ assay_status assay_new_file_commit(struct assay_new_file *file, struct assay_err
 {
     errno = EIO;
     bool written = !assay_fault_now() && fflush(file->stream) == 0 && ferror(file->stream) == 0 &&
-                   fsync(fileno(file->stream)) == 0;
+                   (file->temporary == NULL || fsync(fileno(file->stream)) == 0);
     int cause = errno;
     if (fclose(file->stream) != 0) {
         if (written)
@@ -114,13 +139,14 @@ assay_status assay_new_file_commit(struct assay_new_file *file, struct assay_err
         written = false;
     }
     file->stream = NULL;
-    if (written && rename(file->temporary, file->path) != 0) {
+    if (written && file->temporary != NULL && rename(file->temporary, file->path) != 0) {
         cause = errno;
         written = false;
     }
     assay_status status = ASSAY_OK;
     if (!written) {
-        unlink(file->temporary);
+        if (file->temporary != NULL)
+            unlink(file->temporary);
         status =
             assay_fail(error, ASSAY_E_IO, file->path, "", "cannot be written: %s", strerror(cause));
     }
@@ -134,7 +160,8 @@ void assay_new_file_abort(struct assay_new_file *file)
 {
     if (file->stream != NULL) {
         fclose(file->stream);
-        unlink(file->temporary);
+        if (file->temporary != NULL)
+            unlink(file->temporary);
     }
     assay_free(file->path);
     assay_free(file->temporary);

@@ -265,7 +265,7 @@ static inline vi vi_from_vf(vf v)
 }
 
 /* exp, relative error at most 2^-22.5 (SIMD_EXP_ERROR, tested over all binary32 arguments in
- * simd.exp) where the result is normal, half a subnormal step plus that below. x = n ln 2 + r,
+ * numeric.exp) where the result is normal, half a subnormal step plus that below. x = n ln 2 + r,
  * |r| <= ln 2 / 2; the polynomial is the Taylor series of (exp(r) - 1 - r) / r^2 to r^5, whose
  * remainder is below 2^-27 there. 2^n is applied in two factors, so that subnormal results are
  * rounded once. */

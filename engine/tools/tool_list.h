@@ -9,9 +9,11 @@
 
 #define TOOL_TABLE(X)                                                   \
     X(run, "generate text with a model")                                \
+    X(gate, "decide whether a lossy option may be used")                \
     X(inspect, "show a model's configuration, tensors and state sizes") \
     X(verify, "verify routes against the oracle")                       \
     X(mutants, "plant faults and count the killed")                     \
+    X(bench, "measure routes against their floors")                     \
     X(ops, "list all ops and their routes")
 
 #endif

@@ -12,11 +12,12 @@
 #include "tools/progress.h"
 #include "verify.h"
 
-enum { OPTION_SEEDS = 256 };
+enum { OPTION_SEEDS = 256, OPTION_FIRST };
 
 struct mutant_options {
     const char *op; /* NULL: all */
     int seeds;
+    bool first; /* stop a mutant at its first kill */
 };
 
 struct mutant_score {
@@ -33,8 +34,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case OPTION_SEEDS:
         o->seeds = (int)tool_integer(state, "--seeds", argument, 1, 1000);
         return 0;
+    case OPTION_FIRST:
+        o->first = true;
+        return 0;
     case ARGP_KEY_ARG:
-        if (state->arg_num > 0 || case_spec_find(argument) == NULL)
+        if (state->arg_num > 0)
+            argp_error(state, "one op is enough");
+        if (case_spec_find(argument) == NULL)
             argp_error(state, "there is no op \"%s\"", argument);
         o->op = argument;
         return 0;
@@ -51,9 +57,9 @@ struct killing {
     struct verify_outcome first;
 };
 
-/* All cases of one seed: how many kill. */
+/* The cases of one seed: how many kill. */
 static bool run_seed(assay_context *context, const struct case_spec *spec,
-                     const struct assay_route *route, uint64_t seed, struct killing *k)
+                     const struct assay_route *route, uint64_t seed, bool first, struct killing *k)
 {
     struct case_list list = {NULL, 0, 0};
     if (!case_enumerate_route(spec, route, seed, CASE_QUICK, &list)) {
@@ -62,7 +68,7 @@ static bool run_seed(assay_context *context, const struct case_spec *spec,
     }
     k->kills = 0;
     k->of = 0;
-    for (int64_t i = 0; i < list.num_cases; i++) {
+    for (int64_t i = 0; i < list.num_cases && !(first && k->kills > 0); i++) {
         struct verify_outcome outcome;
         verify_case(context, &list.cases[i], &outcome);
         if (outcome.refused)
@@ -80,11 +86,12 @@ static bool run_seed(assay_context *context, const struct case_spec *spec,
 }
 
 static bool run_mutant(assay_context *context, const struct case_spec *spec,
-                       const struct case_mutant *mutant, int seeds, struct mutant_score *score)
+                       const struct case_mutant *mutant, const struct mutant_options *o,
+                       struct mutant_score *score)
 {
     struct killing k = {0};
-    for (int seed = 1; seed <= seeds && k.kills == 0; seed++) {
-        if (!run_seed(context, spec, &mutant->route, (uint64_t)seed, &k))
+    for (int seed = 1; seed <= o->seeds && k.kills == 0; seed++) {
+        if (!run_seed(context, spec, &mutant->route, (uint64_t)seed, o->first, &k))
             return false;
         k.seed = k.kills > 0 ? seed : 0;
     }
@@ -123,6 +130,7 @@ int tool_mutants(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"seeds", OPTION_SEEDS, "N", 0, "Seeds to try before a mutant counts as survived (1)", 0},
+        {"first", OPTION_FIRST, NULL, 0, "Stop each mutant at its first kill", 0},
         {"jobs", 'j', "N", 0, "Ignored: mutants run one by one", 0},
         {0}};
     static const struct argp argp = {
@@ -145,13 +153,15 @@ int tool_mutants(int argc, char **argv)
         for (int m = 0; m < specs[i]->num_mutants && good; m++) {
             const struct case_mutant *mutant = &specs[i]->mutants[m];
             good = assay_route_add(&mutant->route, &error) == ASSAY_OK &&
-                   run_mutant(context, specs[i], mutant, o.seeds, &score);
+                   run_mutant(context, specs[i], mutant, &o, &score);
             assay_route_remove(&mutant->route);
         }
     }
     assay_context_destroy(context);
-    if (!good)
+    if (!good) {
+        assay_fail(&error, ASSAY_E_MEMORY, "mutants", "", "no memory for the cases");
         return tool_report(&error);
+    }
     printf("\n%d of %d mutants killed, %d of %d controls pass\n", score.killed, score.mutants,
            score.controls - score.controls_killed, score.controls);
     int flushed = tool_flush_stdout();

@@ -37,6 +37,16 @@ struct verify_options {
     const char *json, *junit;
 };
 
+static bool is_descriptor(const char *argument)
+{
+    return strchr(argument, '=') != NULL;
+}
+
+static bool one_case(const struct verify_options *o)
+{
+    return !o->vectors && o->num_arguments == 1 && is_descriptor(o->arguments[0]);
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct verify_options *o = state->input;
@@ -79,6 +89,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             argp_error(state, "--vectors needs at least one file");
         if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
             argp_error(state, "--oracle goes with no other mode or report");
+        if (o->list && (o->json != NULL || o->junit != NULL))
+            argp_error(state, "--list runs nothing that --json or --junit could report");
+        if (one_case(o) && (o->list || o->full || o->json != NULL || o->junit != NULL))
+            argp_error(state, "a descriptor goes with no other mode or report");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -94,6 +108,25 @@ static bool matches(const struct verify_options *o, const char *op, const char *
         if (strcmp(o->arguments[i], op) == 0 || fnmatch(o->arguments[i], route, 0) == 0)
             return true;
     return false;
+}
+
+/* The first argument that names nothing, NULL when there is none: a misspelt op must not pass. */
+static const char *unknown_pattern(const struct verify_options *o)
+{
+    int num_specs;
+    const struct case_spec *const *specs = case_specs(&num_specs);
+    for (int a = 0; a < o->num_arguments; a++) {
+        struct verify_options one = {.arguments = &o->arguments[a], .num_arguments = 1};
+        bool known = false;
+        for (int i = 0; i < num_specs && !known; i++) {
+            const struct assay_op *op = specs[i]->op;
+            for (int r = 0; r < op->num_routes && !known; r++)
+                known = matches(&one, op->name, op->routes[r].name);
+        }
+        if (!known)
+            return o->arguments[a];
+    }
+    return NULL;
 }
 
 /* ---- the sweep ------------------------------------------------------------------------------ */
@@ -325,7 +358,8 @@ static int run_vectors(const struct verify_options *o)
     for (int i = 0; i < o->num_arguments && status == TOOL_OK; i++)
         status = check_file(context, o->arguments[i], &count);
     assay_context_destroy(context);
-    printf("%d vectors, %d runs, %d bad\n", count.vectors, count.runs, count.bad);
+    if (status == TOOL_OK) /* no score for files that were not read to their end */
+        printf("%d vectors, %d runs, %d bad\n", count.vectors, count.runs, count.bad);
     int flushed = tool_flush_stdout();
     if (status != TOOL_OK)
         return status;
@@ -407,11 +441,16 @@ int tool_verify(int argc, char **argv)
         o.jobs = o.jobs < 1 ? 1 : 256;
     if (o.vectors)
         return run_vectors(&o);
-    if (o.num_arguments == 1 && strchr(o.arguments[0], '=') != NULL)
+    if (one_case(&o))
         return run_one(o.arguments[0], &o);
     struct sweep sweep = {.mutex = PTHREAD_MUTEX_INITIALIZER, .report = {.seed = o.seed}};
     int status = TOOL_USAGE;
-    if (!collect(&sweep, &o))
+    const char *unknown = unknown_pattern(&o);
+    if (unknown != NULL)
+        fprintf(stderr, "assay verify: %s: %s\n", unknown,
+                is_descriptor(unknown) ? "a descriptor must be the only argument"
+                                       : "no op or route is called so; see: assay ops");
+    else if (!collect(&sweep, &o))
         fprintf(stderr, "assay verify: out of memory\n");
     else if (sweep.list.num_cases == 0)
         fprintf(stderr, "assay verify: no route matches; see: assay ops\n");

@@ -43,10 +43,10 @@ void oracle_bound_output_rounding(struct oracle_output *output)
     }
 }
 
-/* Errors of rounding independent values, in half ulps: on the grid of k dropped bits the mean square
- * is 1/3 + 2/3 * 4^-k, so at most 1/2 (k = 1: a tie every second time) and 1/3 in the limit; the
- * square's standard deviation is at most 1/2, again at k = 1. Over `count` elements the mean square
- * stays below 1/2 + 3 / sqrt(count) by six standard errors on every grid. */
+/* Errors of rounding independent values, in half ulps: on the grid of k dropped bits the mean
+ * square is 1/3 + 2/3 * 4^-k, so at most 1/2 (k = 1: a tie every second time) and 1/3 in the limit;
+ * the square's standard deviation is at most 1/2, again at k = 1. Over `count` elements the mean
+ * square stays below 1/2 + 3 / sqrt(count) by six standard errors on every grid. */
 double oracle_rms_share_rounding(int64_t count)
 {
     if (count <= 0) {

@@ -9,11 +9,14 @@
 
 #include "oracle.h"
 
-#define ORACLE_U32 0x1p-24 /* unit roundoff of binary32 */
-#define ORACLE_U64 0x1p-53 /* unit roundoff of binary64 */
+#define ORACLE_U32    0x1p-24  /* unit roundoff of binary32 */
+#define ORACLE_U64    0x1p-53  /* unit roundoff of binary64 */
 #define ORACLE_TINY32 0x1p-149 /* smallest binary32 subnormal: absolute error of one underflow */
+/* Above what a binary64 route loses where exp(-x) overflows or a product underflows. */
+#define ORACLE_TINY64 0x1p-1000
 
-/* gamma(n) = n u / (1 - n u): |fl(sum of n terms, any order, chain <= n) - exact| <= gamma(n) sum|.|
+/* gamma(n) = n u / (1 - n u): |fl(sum of n terms, any order, chain <= n) - exact| <= gamma(n)
+ * sum|.|
  */
 double oracle_gamma(double n, double u);
 

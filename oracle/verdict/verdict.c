@@ -98,9 +98,10 @@ static void nonfinite(struct comparison *c, int64_t i, double actual)
         return;
     c->found_nonfinite = true;
     struct verdict *v = c->verdict;
+    if (v->finding == VERDICT_PASS) /* the message belongs to the finding that is reported */
+        snprintf(v->message, sizeof v->message, "%s[%lld] is %g, the oracle has %g",
+                 c->reference->name, (long long)i, actual, c->reference->value[i]);
     find(v, VERDICT_NONFINITE, c->reference->name);
-    snprintf(v->message, sizeof v->message, "%s[%lld] is %g, the oracle has %g", c->reference->name,
-             (long long)i, actual, c->reference->value[i]);
 }
 
 static void inexact(struct comparison *c, int64_t i, double actual, double expected)
@@ -109,9 +110,10 @@ static void inexact(struct comparison *c, int64_t i, double actual, double expec
         return;
     c->found_inexact = true;
     struct verdict *v = c->verdict;
+    if (v->finding == VERDICT_PASS)
+        snprintf(v->message, sizeof v->message, "%s[%lld] is %.17g, exactly %.17g was expected",
+                 c->reference->name, (long long)i, actual, expected);
     find(v, VERDICT_INEXACT, c->reference->name);
-    snprintf(v->message, sizeof v->message, "%s[%lld] is %.17g, exactly %.17g was expected",
-             c->reference->name, (long long)i, actual, expected);
 }
 
 static void count_ulp(struct comparison *c, double ulps)
@@ -158,13 +160,14 @@ static void compare_element(struct comparison *c, int64_t i, double actual)
         if (actual != expected)
             inexact(c, i, actual, expected);
     }
-    if (isnan(bound) || (isinf(bound) && isfinite(reference))) {
-        c->num_unbounded++;
-        return;
-    }
+    /* The pattern of NaN and infinities does not depend on the bound. */
     if (isnan(reference) || isinf(reference)) {
         if (isnan(reference) ? !isnan(actual) : actual != reference)
             nonfinite(c, i, actual);
+        return;
+    }
+    if (!isfinite(bound)) {
+        c->num_unbounded++;
         return;
     }
     double inner = inner_bound(o, i), threshold = overflow_threshold(o->dtype);
@@ -207,8 +210,8 @@ static void compare_integers(const struct assay_tensor *actual,
         double expected = reference->value[i], other = reference->alternative[i];
         v->count++;
         v->nonzero += expected != 0;
-        if ((double)got == expected || (double)got == other)
-            continue;
+        if ((double)got == expected || (double)got == other || isinf(bound_of(reference, i)))
+            continue; /* infinite: more than two are acceptable */
         if (v->finding == VERDICT_PASS) {
             v->worst_index = i;
             v->worst_ratio = INFINITY;
@@ -295,9 +298,10 @@ void verdict_merge(struct verdict *total, const struct verdict *more)
         if (total->finding == VERDICT_PASS)
             memcpy(total->output, more->output, sizeof total->output);
     }
+    /* An allowance near 1 belongs to outputs below their format's normal range: it says nothing. */
     double total_share = total->allowance > 0 ? total->relative_l2 / total->allowance : 0;
     double more_share = more->allowance > 0 ? more->relative_l2 / more->allowance : 0;
-    if (more_share > total_share || total->allowance == 0) {
+    if (more->allowance < 0.25 && (more_share > total_share || total->allowance == 0)) {
         total->relative_l2 = more->relative_l2;
         total->allowance = more->allowance;
     }
@@ -313,6 +317,10 @@ void verdict_merge(struct verdict *total, const struct verdict *more)
 
 void verdict_explain(const struct verdict *v, char *text, size_t size)
 {
+    if (v->worst_index < 0) {
+        snprintf(text, size, "%s: no element was compared with a bound", v->output);
+        return;
+    }
     double bound = v->worst_own;
     for (int t = 0; t < ORACLE_NUM_TERMS; t++)
         bound += v->worst_term[t];

@@ -4,6 +4,7 @@
  */
 #include "case.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,9 +167,12 @@ static bool parse_common(struct parser *p, const char *key, const char *value, i
     if (strcmp(key, "seed") == 0) {
         *slot = CASE_MAX_PARAMS + 3;
         char *end;
-        c->seed = strtoull(value, &end, 0);
+        errno = 0;
+        c->seed = strtoull(value, &end, 10);
         if (value[0] < '0' || value[0] > '9' || *end != '\0')
             return complain(p, key, "not a number", value);
+        if (errno == ERANGE)
+            return complain(p, key, "out of range: more than 64 bits", value);
         return true;
     }
     return complain(p, key, "no such parameter of this op", "");

@@ -39,12 +39,27 @@ static bool next_line(struct reader *r)
     return false;
 }
 
+/* False when the format cannot hold the value. Integers are exact in a double up to 2^53. */
+static bool store(const struct assay_tensor *tensor, int64_t index, double value)
+{
+    if (tensor->dtype == ASSAY_I32 || tensor->dtype == ASSAY_I64) {
+        if (!(fabs(value) <= 0x1p53))
+            return false;
+        oracle_put_int(tensor, index, (int64_t)value);
+    } else {
+        oracle_put(tensor, index, value);
+    }
+    return isnan(value) || oracle_get(tensor, index) == value;
+}
+
 static int read_input(struct reader *r, struct vector *v, const char *name, char *values,
                       bool *given)
 {
     struct trial_buffer *b = trial_find(&v->trial, name);
     if (b == NULL || b->role == BUFFER_OUTPUT)
         return fail(r, "the case has no such input", name);
+    if (given[b - v->trial.state->buffer])
+        return fail(r, "input given twice", name);
     given[b - v->trial.state->buffer] = true;
     int64_t count = assay_tensor_count(&b->tensor), got = 0;
     char *rest;
@@ -56,11 +71,7 @@ static int read_input(struct reader *r, struct vector *v, const char *name, char
         double value = strtod(word, &end);
         if (*end != '\0')
             return fail(r, "not a number", word);
-        if (b->tensor.dtype == ASSAY_I32)
-            oracle_put_int(&b->tensor, got, (int64_t)value);
-        else
-            oracle_put(&b->tensor, got, value);
-        if (!isnan(value) && oracle_get(&b->tensor, got) != value)
+        if (!store(&b->tensor, got, value))
             return fail(r, "not representable in the tensor's format", word);
     }
     if (got != count)
@@ -147,6 +158,8 @@ int vector_read(FILE *file, int *line, struct vector *vector, char *message, siz
             status = fail(&r, "expected a line 'vector DESCRIPTOR'", r.text);
         else if (!case_parse(r.text + 7, &vector->c, problem, sizeof problem))
             status = fail(&r, problem, "vector");
+        else if (oracle_find(vector->c.spec->oracle_name) == NULL)
+            status = fail(&r, "the op has no oracle", vector->c.spec->oracle_name);
         else if (!trial_create(&vector->trial, &vector->c))
             status = fail(&r, "out of memory", "vector");
         else

@@ -247,7 +247,7 @@ void verify_case(assay_context *context, const struct assay_case *c, struct veri
 {
     memset(outcome, 0, sizeof *outcome);
     outcome->c = *c;
-    struct trial trial;
+    struct trial trial = {.c = c};
     struct run r = {.context = context,
                     .spec = c->spec,
                     .trial = &trial,
@@ -303,6 +303,10 @@ bool verify_oracle(const struct assay_case *c, long precision, char *message, si
     struct trial trial;
     struct verify_outcome outcome = {.c = *c};
     const struct oracle_op *op = oracle_find(c->spec->oracle_name);
+    if (op == NULL || op->mpfr == NULL) {
+        snprintf(message, message_bytes, "%s has no oracle in MPFR", c->spec->oracle_name);
+        return false;
+    }
     struct run r[3];
     for (int i = 0; i < 3; i++)
         r[i] = (struct run){.spec = c->spec, .oracle = op, .trial = &trial, .outcome = &outcome};
@@ -345,9 +349,13 @@ bool verify_vector(assay_context *context, struct vector *vector, const char *ro
                     .outcome = outcome,
                     .oracle = oracle_find(vector->c.spec->oracle_name)};
     const struct assay_route *route;
-    if (!prepare(&r, &route))
+    if (!prepare(&r, &route)) {
+        snprintf(message, message_bytes, "%s", outcome->verdict.message);
         return outcome->refused;
+    }
     bool good = create_outputs(&r);
+    if (!good)
+        snprintf(message, message_bytes, "%s", outcome->verdict.message);
     if (good) {
         trial_restore(r.trial, 0);
         good = r.oracle->mpfr(r.trial->args, ORACLE_DEFAULT_PRECISION, r.outputs) == ASSAY_OK &&

@@ -25,9 +25,9 @@ enum assay_isa { ASSAY_ISA_PORTABLE, ASSAY_ISA_AVX2, ASSAY_ISA_AVX512, ASSAY_NUM
 
 struct assay_context_options {
     enum assay_backend backend;
-    int num_threads;         /* calling thread included; 0: all processors this process may use */
-    size_t workspace_bytes;  /* arena for the ops; 0: grow on demand between calls */
-    enum assay_isa max_isa;  /* routes above it are not taken; ASSAY_NUM_ISAS: what the CPU has */
+    int num_threads;        /* calling thread included; 0: all processors this process may use */
+    size_t workspace_bytes; /* arena for the ops; 0: grow on demand between calls */
+    enum assay_isa max_isa; /* routes above it are not taken; ASSAY_NUM_ISAS: what the CPU has */
 };
 
 /* Defaults: cpu, one thread, growing workspace, best instruction set. */

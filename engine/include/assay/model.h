@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define ASSAY_MAX_LAYERS 512
+#define ASSAY_MAX_LAYERS      512
 #define ASSAY_MAX_STOP_TOKENS 16
 
 enum assay_layer_kind { ASSAY_LAYER_LINEAR, ASSAY_LAYER_FULL };
@@ -36,10 +36,10 @@ struct assay_model_config {
     int64_t mrope_section[3];
     double rms_eps;
     int64_t max_positions;
-    int64_t conv_taps;       /* Kc */
-    int64_t linear_key_dim;  /* dk */
-    int64_t linear_value_dim; /* dv */
-    int64_t linear_key_heads; /* Hk */
+    int64_t conv_taps;          /* Kc */
+    int64_t linear_key_dim;     /* dk */
+    int64_t linear_value_dim;   /* dv */
+    int64_t linear_key_heads;   /* Hk */
     int64_t linear_value_heads; /* Hv */
     int64_t num_mtp_layers;     /* 0 when absent */
     bool is_moe;

@@ -17,9 +17,9 @@ extern "C" {
 #endif
 
 /* X(enumerator, name, what it changes) */
-#define ASSAY_TRADE_TABLE(X)                                                                       \
-    X(GDN_STATE_FP16, "gdn-state-fp16",                                                            \
-      "recurrent state of the Gated DeltaNet layers stored in fp16 between steps, arithmetic in "  \
+#define ASSAY_TRADE_TABLE(X)                                                                      \
+    X(GDN_STATE_FP16, "gdn-state-fp16",                                                           \
+      "recurrent state of the Gated DeltaNet layers stored in fp16 between steps, arithmetic in " \
       "fp32")
 
 enum assay_trade {

@@ -19,13 +19,13 @@ extern "C" {
 
 /* What a route does to precision. An allowance belongs to a profile, its derivation stands in the
  * op's <op>_bound.md.  X(enumerator, name, meaning) */
-#define ASSAY_PROFILE_TABLE(X)                                                                     \
-    X(EXACT, "exact", "moves or selects values; no rounding but a declared output rounding")       \
-    X(F64, "f64", "binary64 arithmetic, one rounding into the output format")                      \
-    X(F32, "f32", "binary32 arithmetic and accumulation, one rounding into the output format")     \
-    X(A16, "a16", "bf16 or fp16 operands in tensor cores, binary32 accumulation")                  \
-    X(A8, "a8", "int8 activations per token and column group, int32 accumulation")                 \
-    X(W8ROW, "w8row", "int8 weights with one scale a row, int8 activations")                       \
+#define ASSAY_PROFILE_TABLE(X)                                                                 \
+    X(EXACT, "exact", "moves or selects values; no rounding but a declared output rounding")   \
+    X(F64, "f64", "binary64 arithmetic, one rounding into the output format")                  \
+    X(F32, "f32", "binary32 arithmetic and accumulation, one rounding into the output format") \
+    X(A16, "a16", "bf16 or fp16 operands in tensor cores, binary32 accumulation")              \
+    X(A8, "a8", "int8 activations per token and column group, int32 accumulation")             \
+    X(W8ROW, "w8row", "int8 weights with one scale a row, int8 activations")                   \
     X(STATE16, "state16", "binary32 arithmetic, recurrent state rounded to fp16 between steps")
 
 enum assay_profile {
@@ -55,9 +55,9 @@ struct assay_route {
     const char *name; /* "linear.bf16.avx2.cpu": op, formats or method, instruction set, backend */
     enum assay_backend backend;
     enum assay_profile profile;
-    enum assay_isa isa;                            /* cpu backend: what it needs */
-    const char *when;                              /* the predicate in words, for docs */
-    bool (*accepts)(const void *args);             /* predicate on valid args; NULL: always */
+    enum assay_isa isa;                /* cpu backend: what it needs */
+    const char *when;                  /* the predicate in words, for docs */
+    bool (*accepts)(const void *args); /* predicate on valid args; NULL: always */
     size_t (*workspace)(const assay_context *context, const void *args); /* bytes; NULL: none */
     assay_status (*run)(assay_context *context, const void *args, void *workspace);
     const struct assay_boundary *boundaries; /* ends with {NULL, 0}; NULL: none */

@@ -16,13 +16,13 @@ extern "C" {
 #endif
 
 /* X(enumerator, name, bytes of one element) */
-#define ASSAY_DTYPE_TABLE(X)                                                                       \
-    X(F32, "f32", 4)   /* IEEE binary32 */                                                         \
-    X(BF16, "bf16", 2) /* high half of binary32 */                                                 \
-    X(F16, "f16", 2)   /* IEEE binary16 */                                                         \
-    X(I32, "i32", 4)   /* two's complement */                                                      \
-    X(F64, "f64", 8)   /* references only: no op takes it */                                       \
-    X(I64, "i64", 8)                                                                               \
+#define ASSAY_DTYPE_TABLE(X)                                 \
+    X(F32, "f32", 4)   /* IEEE binary32 */                   \
+    X(BF16, "bf16", 2) /* high half of binary32 */           \
+    X(F16, "f16", 2)   /* IEEE binary16 */                   \
+    X(I32, "i32", 4)   /* two's complement */                \
+    X(F64, "f64", 8)   /* references only: no op takes it */ \
+    X(I64, "i64", 8)                                         \
     X(U8, "u8", 1)
 
 enum assay_dtype {
@@ -35,7 +35,7 @@ enum assay_dtype {
 #define ASSAY_MAX_RANK 4
 
 struct assay_tensor {
-    void *data;                     /* NULL: an absent optional argument */
+    void *data; /* NULL: an absent optional argument */
     enum assay_dtype dtype;
     int rank;                       /* 1 .. ASSAY_MAX_RANK */
     int64_t extent[ASSAY_MAX_RANK]; /* >= 0 */

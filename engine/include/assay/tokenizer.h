@@ -50,8 +50,8 @@ struct assay_detokenizer {
     int num_pending;
 };
 
-void assay_detokenizer_init(struct assay_detokenizer *detokenizer,
-                            const assay_tokenizer *tokenizer, bool skip_special);
+void assay_detokenizer_init(struct assay_detokenizer *detokenizer, const assay_tokenizer *tokenizer,
+                            bool skip_special);
 /* Appends the text that id completes to the growing buffer *text (*bytes used, *capacity; start
  * with NULL, 0, 0; free with assay_text_free): complete UTF-8 characters only. The concatenation
  * over a sequence plus assay_detokenizer_finish equals assay_decode of it. */
@@ -60,8 +60,8 @@ ASSAY_MUST_USE assay_status assay_detokenizer_push(struct assay_detokenizer *det
                                                    size_t *capacity, struct assay_error *error);
 /* Appends what an unfinished character at the end decodes to (U+FFFD), if anything. */
 ASSAY_MUST_USE assay_status assay_detokenizer_finish(struct assay_detokenizer *detokenizer,
-                                                     char **text, size_t *bytes,
-                                                     size_t *capacity, struct assay_error *error);
+                                                     char **text, size_t *bytes, size_t *capacity,
+                                                     struct assay_error *error);
 
 /* One turn of a conversation. role: "system", "user" or "assistant". */
 struct assay_message {

@@ -30,8 +30,7 @@ struct assay_add_args {
     struct assay_tensor y; /* [T, I] bf16, f32 */
 };
 
-ASSAY_MUST_USE assay_status assay_add(assay_context *context,
-                                      const struct assay_add_args *args);
+ASSAY_MUST_USE assay_status assay_add(assay_context *context, const struct assay_add_args *args);
 
 /* The op's row in assay_ops(). */
 extern const struct assay_op assay_op_add;

@@ -12,7 +12,7 @@
 static int32_t row_argmax(const void *row, enum assay_dtype dtype, int64_t limit)
 {
     vf best = vf_set(-INFINITY);
-    vi best_at = (vi)vf_set(0), at, nan = (vi)vf_set(0); /* all zero bits */
+    vi best_at, at, nan = (vi)vf_set(0); /* all zero bits */
     for (int lane = 0; lane < SIMD_LANES; lane++)
         at[lane] = lane;
     const vi step = (at & 0) + SIMD_LANES;

@@ -86,12 +86,11 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The weights and the values of one query row for each thread, in binary64. */
 static size_t workspace_plain(const assay_context *context, const void *args)
 {
     const struct assay_attention_args *a = args;
     int64_t lanes = smaller(assay_context_num_threads(context), a->q.extent[0] * a->q.extent[1]);
-    return (size_t)lanes * (size_t)(a->start + a->q.extent[0] + a->y.extent[2]) * sizeof(double);
+    return (size_t)(lanes * attention_plain_lane(a)) * sizeof(double);
 }
 
 #if defined(ASSAY_SIMD)

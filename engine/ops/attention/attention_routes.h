@@ -24,6 +24,14 @@ assay_status attention_route_plain(assay_context *context, const void *args, voi
 assay_status attention_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status attention_route_avx512(assay_context *context, const void *args, void *workspace);
 
+/* Numbers that one thread of the plain route works in: weights of the keys, a query, a row of y and
+ * a row of a cache. */
+static inline int64_t attention_plain_lane(const struct assay_attention_args *a)
+{
+    int64_t dk = a->q.extent[2], dv = a->y.extent[2];
+    return a->start + a->q.extent[0] + dk + dv + (dk > dv ? dk : dv);
+}
+
 /* How a vector route cuts a call: an item is a block of tokens for one key head; a lane takes one
  * item after the other and owns one part of the workspace. Results depend on neither. */
 struct attention_plan {

@@ -16,7 +16,8 @@
  * [CONV1D-6] y may be x exactly; any other overlap among y, state and the inputs is
  *     ASSAY_E_ALIAS. Every element of y and of the state is written, nothing else.
  * [CONV1D-7] NaN and infinities follow the formula in the tokens and channels that see them, and
- *     stay in the state only as long as the taps reach.
+ *     stay in the state only as long as the taps reach. Finite inputs never overflow on the way:
+ *     SiLU of a sum below the range of binary32 is zero.
  * [CONV1D-8] Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
  *     ASSAY_E_LAYOUT, each with the argument's name; y and state are then untouched.
  */

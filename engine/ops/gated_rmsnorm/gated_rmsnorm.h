@@ -12,7 +12,8 @@
  *     Every element of y is written, nothing else.
  * [GRMSNORM-5] eps is finite and > 0, else ASSAY_E_ARG, argument eps.
  * [GRMSNORM-6] Finite inputs never overflow on the way. NaN in a row of x makes the row NaN, NaN
- *     in z its own element. silu(-inf) is NaN by the formula (-inf * 0) and silu(+inf) is +inf.
+ *     in z its own element. silu(-inf) is NaN by the formula (-inf * 0) and silu(+inf) is +inf. The
+ *     silu of a finite z other than 0 is not 0: an infinite weight gives an infinity.
  * [GRMSNORM-7] Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
  *     ASSAY_E_LAYOUT, each with the argument's name; outputs are then untouched.
  */

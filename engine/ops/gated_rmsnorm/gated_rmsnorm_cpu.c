@@ -6,11 +6,19 @@
 #include "numeric/words.h"
 #include "ops/gated_rmsnorm/gated_rmsnorm_routes.h"
 
+#include <float.h>
 #include <math.h>
+
+/* Not zero for a finite z, so that an infinite weight gives an infinity. */
+static double sigmoid(double z)
+{
+    double s = 1 / (1 + exp(-z)); /* exp overflows below -709 */
+    return s == 0 && isfinite(z) ? DBL_TRUE_MIN : s;
+}
 
 static double silu(double z)
 {
-    return z / (1 + exp(-z)); /* exp overflows below -709, beyond any z whose result is not 0 */
+    return z * sigmoid(z);
 }
 
 static void rows(void *argument, int64_t first, int64_t last)

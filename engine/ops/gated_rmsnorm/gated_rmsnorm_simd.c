@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gated_rmsnorm, vectorised: the sum of squares and the products are formed in binary64 (nothing
- * overflows or underflows on the way), the sigmoid in binary32.
+ * gated_rmsnorm, vectorised: the sum of squares and the products are formed in binary64 (none of
+ * them overflows or underflows), the sigmoid in binary32, where it is subnormal below -87.
  *
  * Profile f32. Bound: gated_rmsnorm_bound.md. Moves each byte once (x twice, from L1).
  */
@@ -9,6 +9,7 @@
 #include "numeric/simd.h"
 #include "ops/gated_rmsnorm/gated_rmsnorm_routes.h"
 
+#include <float.h>
 #include <math.h>
 
 static double sum_of_squares(const void *x, enum assay_dtype dtype, int64_t width)
@@ -28,9 +29,18 @@ static double sum_of_squares(const void *x, enum assay_dtype dtype, int64_t widt
     return vd_sum(low + high);
 }
 
+/* The sigmoid of a finite gate is not zero: where it underflowed, an infinite factor must not meet
+ * a zero, which would be NaN. */
+static vf not_zero(vf sigmoid, vf gate, vf factor)
+{
+    vi lost = (vi)(sigmoid == vf_set(0)) & (vi)(gate > vf_set(-INFINITY)) &
+              (vi)(vf_abs(factor) == vf_set(INFINITY));
+    return vf_select(lost, vf_set(FLT_MIN), sigmoid);
+}
+
 static vf gated(vf x, vf z, vf w, vd scale)
 {
-    vf gate = vf_sigmoid(z);
+    vf gate = not_zero(vf_sigmoid(z), z, w);
     vd low = vd_low(x) * scale * vd_low(w) * (vd_low(z) * vd_low(gate));
     vd high = vd_high(x) * scale * vd_high(w) * (vd_high(z) * vd_high(gate));
     return vf_from_vd(low, high);

@@ -8,7 +8,7 @@
  *     (F14).
  * [GDNCHUNK-3] q, k: [T, Hk, dk], v: [T, Hv, dv], o: [T, Hv, dv], each bf16 or f32; g, beta: [T,
  *     Hv] f32; state: [Hv, dk, dv] f32 or f16, read and written; innermost contiguous, outer
- *     dimensions strided; T >= 0; Hv a multiple of Hk.
+ *     dimensions strided; T >= 0; Hk, dk, dv >= 1; Hv a positive multiple of Hk.
  * [GDNCHUNK-4] chunk is 1 to 256: tokens handled together. It changes rounding only, within the
  *     profile's bound.
  * [GDNCHUNK-5] A state in f16 is widened at the start and rounded once at the end of each chunk
@@ -19,9 +19,10 @@
  *     for its own tokens.
  * [GDNCHUNK-8] o may be v exactly when the formats agree; any other overlap among o, state and
  *     the inputs is ASSAY_E_ALIAS. Every element of o and state is written, nothing else.
- * [GDNCHUNK-9] NaN and infinities never cross to another head or an earlier chunk. scale must be
- *     finite and chunk in range: ASSAY_E_ARG. Wrong ranks or extents are ASSAY_E_SHAPE, formats
- *     ASSAY_E_FORMAT, strides ASSAY_E_LAYOUT; state and o are then untouched.
+ * [GDNCHUNK-9] NaN and infinities never cross to another head or an earlier chunk; which of the two
+ *     appears from their chunk on is left free. scale must be finite and chunk in range:
+ *     ASSAY_E_ARG. Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
+ *     ASSAY_E_LAYOUT; state and o are then untouched.
  */
 #ifndef ASSAY_OPS_GDN_CHUNKED_H
 #define ASSAY_OPS_GDN_CHUNKED_H

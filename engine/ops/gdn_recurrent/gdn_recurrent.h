@@ -9,10 +9,10 @@
  *     (F14).
  * [GDNREC-3] q, k: [T, Hk, dk], v: [T, Hv, dv], o: [T, Hv, dv], each bf16 or f32; g, beta: [T,
  *     Hv] f32; state: [Hv, dk, dv] f32 or f16, read and written; innermost contiguous, outer
- *     dimensions strided; T >= 0; Hv a multiple of Hk.
+ *     dimensions strided; T >= 0; Hk, dk, dv >= 1; Hv a positive multiple of Hk.
  * [GDNREC-4] Arithmetic on the state is binary32 or better. A state in f16 is widened, stepped
- *     and rounded once for every token (nearest, ties to even; overflow gives an infinity): a run
- *     of T tokens has the same bits as T runs of one.
+ *     and rounded once for every token (nearest, ties to even; overflow gives an infinity), after
+ *     o has read it: a run of T tokens has the same bits as T runs of one.
  * [GDNREC-5] Observable roundings: o's format, the state's format after each token. g is used as
  *     exp(g) of the stored value; no assumption on beta's range.
  * [GDNREC-6] T = 0 leaves the state unchanged. beta = 0 leaves only the decay, g = 0 decays

@@ -5,7 +5,7 @@
  * that one order, so a row's bits do not depend on how many rows come with it [LINEAR-5]. Both
  * operands are contiguous along k: nothing is packed, bf16 is widened on its way into a register.
  *
- * Profile f32. Bound: linear_bound.md. Moves w once for each block of BLOCK_T rows of x.
+ * Profile f32. Bound: linear_bound.md. Moves w and y once, x once for each panel of w.
  */
 #include "core/core.h"
 #include "numeric/simd.h"
@@ -16,10 +16,16 @@ enum { TILE_T = LINEAR_TILE_T_AVX512 };
 #else
 enum { TILE_T = LINEAR_TILE_T_AVX2 };
 #endif
-enum {
-    TILE_N = LINEAR_TILE_N,
-    PANEL_BYTES = 512 * 1024, /* rows of w that stay in the second-level cache while x passes */
-};
+enum { TILE_N = LINEAR_TILE_N };
+
+/* PANEL_BYTES: of w, what stays in the second-level cache while x passes. A range of the thread
+ * pool has RANGE_WORK multiply-adds, long against the cost of handing it out, and RANGE_ROWS rows
+ * of w, so that reading x for it costs little beside the arithmetic. */
+#if defined(ASSAY_PARANOID)
+enum { PANEL_BYTES = 1, RANGE_WORK = 1, RANGE_ROWS = TILE_N };
+#else
+enum { PANEL_BYTES = 512 * 1024, RANGE_WORK = 256 * 1024, RANGE_ROWS = 32 };
+#endif
 
 /* One output tile: rows x[0 .. TILE_T), w[0 .. TILE_N). */
 struct tile {
@@ -63,32 +69,39 @@ static inline __attribute__((always_inline)) void multiply(const struct tile *ti
 #pragma GCC unroll 8
         for (int n = 0; n < TILE_N; n++)
             sum[t][n] = vf_set(0.0f);
+    /* Prefetch the weights two tiles on, in the order of their addresses: four rows at once are
+     * four streams, which memory serves a third more slowly than one. Past the last row of w that
+     * names memory which is not there, and does nothing. */
+    uintptr_t ahead = (uintptr_t)tile->w[0] + 2 * TILE_N * 2 * (uintptr_t)tile->inner;
     int64_t k = 0;
     for (; k + SIMD_LANES <= tile->inner; k += SIMD_LANES) {
-        vf w[TILE_N];
+        vf x[TILE_T];
 #pragma GCC unroll 8
-        for (int n = 0; n < TILE_N; n++)
-            w[n] = vf_load_bf16(tile->w[n] + k);
+        for (uintptr_t line = 0; line < TILE_N * 2 * SIMD_LANES; line += 64)
+            __builtin_prefetch((const void *)(ahead + 2 * TILE_N * (uintptr_t)k + line), 0, 2);
 #pragma GCC unroll 8
-        for (int t = 0; t < num_rows; t++) {
-            vf x = vf_load_any(tile->x[t], x_type, k);
+        for (int t = 0; t < num_rows; t++)
+            x[t] = vf_load_any(tile->x[t], x_type, k);
 #pragma GCC unroll 8
-            for (int n = 0; n < TILE_N; n++)
-                sum[t][n] = vf_fma(x, w[n], sum[t][n]);
+        for (int n = 0; n < TILE_N; n++) {
+            vf w = vf_load_bf16(tile->w[n] + k);
+#pragma GCC unroll 8
+            for (int t = 0; t < num_rows; t++)
+                sum[t][n] = vf_fma(x[t], w, sum[t][n]);
         }
     }
     if (k < tile->inner) { /* missing lanes add 0 * 0 */
         int64_t count = tile->inner - k;
-        vf w[TILE_N];
+        vf x[TILE_T];
 #pragma GCC unroll 8
-        for (int n = 0; n < TILE_N; n++)
-            w[n] = vf_load_tail(tile->w[n], ASSAY_BF16, k, count);
+        for (int t = 0; t < num_rows; t++)
+            x[t] = vf_load_tail(tile->x[t], x_type, k, count);
 #pragma GCC unroll 8
-        for (int t = 0; t < num_rows; t++) {
-            vf x = vf_load_tail(tile->x[t], x_type, k, count);
+        for (int n = 0; n < TILE_N; n++) {
+            vf w = vf_load_tail(tile->w[n], ASSAY_BF16, k, count);
 #pragma GCC unroll 8
-            for (int n = 0; n < TILE_N; n++)
-                sum[t][n] = vf_fma(x, w[n], sum[t][n]);
+            for (int t = 0; t < num_rows; t++)
+                sum[t][n] = vf_fma(x[t], w, sum[t][n]);
         }
     }
 #pragma GCC unroll 8
@@ -123,16 +136,23 @@ static multiply_function *const multiply_rows[TILE_T + 1] = {
 #endif
 };
 
-static void store(const struct assay_tensor *y, int64_t t, int64_t n, int64_t count,
-                  const float *sums)
+/* assay_tensor_row of a rank 2 tensor, inline: it is called for each tile. */
+static inline char *row_of(const struct assay_tensor *tensor, int64_t row)
 {
-    void *row = assay_tensor_row(y, t);
-    if (y->dtype == ASSAY_F32) {
+    int64_t bytes = tensor->dtype == ASSAY_F32 ? 4 : 2;
+    return (char *)tensor->data + row * tensor->stride[0] * bytes;
+}
+
+static inline void store(char *row, enum assay_dtype dtype, int64_t n, int64_t count,
+                         const float sums[TILE_N])
+{
+    if (dtype == ASSAY_BF16)
+        for (int64_t i = 0; i < count; i++)
+            ((uint16_t *)row)[n + i] = bf16_from_f32(sums[i]);
+    else if (count == TILE_N)
+        memcpy((float *)row + n, sums, TILE_N * sizeof *sums);
+    else
         memcpy((float *)row + n, sums, (size_t)count * sizeof *sums);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        ((uint16_t *)row)[n + i] = bf16_from_f32(sums[i]);
 }
 
 /* Rows t .. t + num_rows - 1 of y, columns first .. last - 1. Past the last column the tile reads
@@ -141,16 +161,19 @@ static void tile_row(const struct assay_linear_args *a, int64_t t, int num_rows,
                      int64_t last)
 {
     struct tile tile = {.inner = a->x.extent[1]};
-    for (int i = 0; i < num_rows; i++)
-        tile.x[i] = assay_tensor_row(&a->x, t + i);
+    char *y[TILE_T];
+    for (int i = 0; i < num_rows; i++) {
+        tile.x[i] = row_of(&a->x, t + i);
+        y[i] = row_of(&a->y, t + i);
+    }
     for (int64_t n = first; n < last; n += TILE_N) {
         float sums[TILE_T][TILE_N];
         int64_t count = last - n < TILE_N ? last - n : TILE_N;
         for (int64_t i = 0; i < TILE_N; i++)
-            tile.w[i] = assay_tensor_row(&a->w, n + (i < count ? i : count - 1));
+            tile.w[i] = (const uint16_t *)row_of(&a->w, n + (i < count ? i : count - 1));
         multiply_rows[num_rows](&tile, a->x.dtype, sums);
         for (int i = 0; i < num_rows; i++)
-            store(&a->y, t + i, n, count, sums[i]);
+            store(y[i], a->y.dtype, n, count, sums[i]);
     }
 }
 
@@ -175,10 +198,10 @@ assay_status SIMD_NAME(linear_route)(assay_context *context, const void *args, v
 {
     const struct assay_linear_args *a = args;
     (void)workspace;
-    enum { RANGE_BYTES = 256 * 1024 }; /* of w: large against the cost of handing out a range */
-    int64_t grain = RANGE_BYTES / (2 * a->x.extent[1]) / TILE_N * TILE_N;
-    if (grain < TILE_N)
-        grain = TILE_N;
+    int64_t work = a->x.extent[1] * (a->x.extent[0] > 0 ? a->x.extent[0] : 1); /* of one row of w */
+    int64_t grain = RANGE_WORK / work / TILE_N * TILE_N;
+    if (grain < RANGE_ROWS)
+        grain = RANGE_ROWS;
     assay_parallel(context, a->w.extent[0], grain, columns, (void *)(uintptr_t)args);
     return ASSAY_OK;
 }

@@ -14,12 +14,15 @@ static assay_status check_positions(assay_context *context, const struct assay_r
     int last = a->positions.rank - 1;
     if (last == 1)
         ASSAY_TRY(assay_check_extent(context, op, "positions", &a->positions, 0, 3));
-    ASSAY_TRY(assay_check_extent(context, op, "positions", &a->positions, last, a->x.extent[0]));
-    for (int64_t axis = 0; axis < assay_tensor_rows(&a->positions); axis++) {
-        if (a->x.extent[0] == 0)
-            break;
+    return assay_check_extent(context, op, "positions", &a->positions, last, a->x.extent[0]);
+}
+
+static assay_status check_range(assay_context *context, const struct assay_rope_args *a)
+{
+    int64_t tokens = a->x.extent[0], axes = a->positions.rank == 2 ? 3 : 1;
+    for (int64_t axis = 0; axis < axes && tokens > 0; axis++) {
         const int32_t *row = assay_tensor_row(&a->positions, axis);
-        for (int64_t t = 0; t < a->x.extent[0]; t++)
+        for (int64_t t = 0; t < tokens; t++)
             if (row[t] < 0 || row[t] >= POSITION_LIMIT)
                 return assay_refuse(context, ASSAY_E_RANGE, op, "positions",
                                     "element [%lld, %lld] must be in [0, %d), is %ld",
@@ -66,7 +69,8 @@ static assay_status validate(assay_context *context, const void *arguments)
     ASSAY_TRY(check_numbers(context, a));
     ASSAY_TRY(check_positions(context, a));
     ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "x", &a->x, true));
-    return assay_check_alias(context, op, "y", &a->y, "positions", &a->positions, false);
+    ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "positions", &a->positions, false));
+    return check_range(context, a); /* last: it reads the data */
 }
 
 static struct assay_floor floor_of(const void *arguments)

@@ -12,15 +12,18 @@
  *     token stays.
  * [SAMPLE-4] min_p in [0, 1] keeps tokens whose probability is at least min_p times the largest
  *     one's.
- * [SAMPLE-5] The draw is by inversion: u = uniform(seed, step + t) in [0, 1), with u = (x >> 11)
- *     * 2^-53 of the first 64-bit word of Philox4x32-10 with key seed and counter step + t; the
+ * [SAMPLE-5] The draw is by inversion: u = floor(x / 2^11) * 2^-53 in [0, 1), where x = w0 + 2^32
+ *     w1 is made of the first two output words of Philox4x32-10 with key words (seed mod 2^32, seed
+ *     div 2^32) and counter words (c mod 2^32, c div 2^32, 0, 0), c = step + t modulo 2^64; the
  *     token is the first, in index order, at which the running sum of kept probabilities exceeds
  *     u times their sum.
  * [SAMPLE-6] temperature 0 is argmax of the penalised logits. Only columns [0, limit) take part;
  *     1 <= limit <= V.
  * [SAMPLE-7] logits: [T, V] bf16 or f32; counts: absent or [V] i32, >= 0; ids: [T] i32; T >= 0.
  *     Probabilities are computed in binary64 from the stored logits; a token may differ from the
- *     exact one only where u lies within 1e-12 of an edge.
+ *     exact one only where a decision lies on its edge: u, or a sum that top_p looks at, within
+ *     1e-12 + limit * 2^-51 (a bound on the error of the sums), a probability within 1e-12 of
+ *     min_p's, or two l_i that differ by less than their own rounding.
  * [SAMPLE-8] A row with a NaN, or in which every l_i is -inf, gives -1, never a valid token; +inf
  *     logits share the probability equally among themselves.
  * [SAMPLE-9] temperature >= 0, presence and frequency finite, top_k >= 0, top_p in (0, 1], min_p

@@ -10,7 +10,8 @@
  * [SIGMUL-4] y may be x exactly, or gate exactly when it is [T, I]; any other overlap is
  *     ASSAY_E_ALIAS. Every element of y is written, nothing else.
  * [SIGMUL-5] sigmoid is 0 or 1 at the infinities, so 0 * inf is NaN by the formula; NaN in x or
- *     gate makes its elements NaN. Gates of any finite size give no overflow on the way.
+ *     gate makes its elements NaN. Gates of any finite size give no overflow on the way. The
+ *     sigmoid of a finite gate is not 0: an infinite x gives an infinity.
  * [SIGMUL-6] Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
  *     ASSAY_E_LAYOUT, each with the argument's name.
  */

@@ -6,11 +6,14 @@
 #include "numeric/words.h"
 #include "ops/sigmoid_mul/sigmoid_mul_routes.h"
 
+#include <float.h>
 #include <math.h>
 
+/* Not zero for a finite gate, so that an infinite factor gives an infinity. */
 static double sigmoid(double g)
 {
-    return 1 / (1 + exp(-g)); /* exp overflows below -709 only: the result is 0 there anyway */
+    double s = 1 / (1 + exp(-g)); /* exp overflows below -709 */
+    return s == 0 && isfinite(g) ? DBL_TRUE_MIN : s;
 }
 
 static void rows(void *argument, int64_t first, int64_t last)

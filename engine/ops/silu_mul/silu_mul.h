@@ -9,7 +9,8 @@
  * [SILUMUL-4] y may be gate or up exactly; any other overlap is ASSAY_E_ALIAS. Every element of y
  *     is written, nothing else.
  * [SILUMUL-5] Strongly negative gates give silu's own tiny values down to the format's underflow,
- *     never NaN; silu(-inf) is NaN by the formula. NaN in gate or up makes that element NaN.
+ *     never NaN; silu(-inf) is NaN by the formula. NaN in gate or up makes that element NaN. The
+ *     silu of a finite gate other than 0 is not 0: an infinite up gives an infinity.
  * [SILUMUL-6] Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
  *     ASSAY_E_LAYOUT, each with the argument's name.
  */

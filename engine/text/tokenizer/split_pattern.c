@@ -127,8 +127,8 @@ assay_status split_run_begin(struct split_run *run, const struct split_pattern *
         .match_context = pcre2_match_context_create(pattern->memory),
         .match_data = pcre2_match_data_create(1, pattern->memory),
         .budget = STEPS_PER_TEXT + (uint64_t)bytes * STEPS_PER_BYTE,
-        /* some fifty times what the slowest honest machine takes */
-        .cpu_deadline = cpu_seconds() + 10 + 20e-6 * (double)bytes,
+        /* some fifty times what prose takes on a slow core */
+        .cpu_deadline = cpu_seconds() + 2 + 5e-6 * (double)bytes,
     };
     if (run->match_context == NULL || run->match_data == NULL) {
         split_run_end(run);

@@ -15,7 +15,7 @@
 /* What a profile's arithmetic may lose. */
 struct arithmetic {
     double u;    /* unit roundoff */
-    double tiny; /* one underflow */
+    double tiny; /* at least one underflow; far below any step of an output format */
     double exp_error, sigmoid_error;
     double limit;     /* sums of magnitudes stay below it [ATTENTION-5] */
     double dot_depth; /* additions of a score */
@@ -23,11 +23,10 @@ struct arithmetic {
 
 /* One query head; arrays over its keys. */
 struct scores {
-    double *score;      /* s_j */
-    double *distance;   /* Delta_j: how far the route's exponent may be from s_j - max s */
-    double *low, *high; /* interval of the weight before it is divided by the sum */
-    double *weight;     /* a_j */
-    double *deviation;  /* da_j: how far the route's weight may be from it */
+    double *score;     /* s_j - max s */
+    double *distance;  /* Delta_j: how far the route's exponent may be from s_j - max s */
+    double *weight;    /* a_j */
+    double *deviation; /* da_j: how far the route's weight may be from it */
 };
 
 /* One query head; arrays over the elements of a value. */
@@ -35,7 +34,6 @@ struct sums {
     double *value;     /* sum a_j v_j */
     double *spread;    /* sum da_j |v_j - value| */
     double *magnitude; /* sum (a_j + da_j) |v_j| */
-    bool *uncertain;   /* an infinite v_j whose weight may vanish */
 };
 
 enum promise { PROMISED, NOT_FINITE, NOT_PROMISED };
@@ -63,65 +61,98 @@ static enum promise measure_scores(const struct assay_attention_args *a, const s
             (oracle_gamma(m->dot_depth + 1, m->u) * magnitude + (double)width * m->tiny + dot.e) *
             scale;
         double product = oracle_gamma(2, m->u) * (fabs(score) + sum) + 2 * m->tiny;
-        s->distance[j] = sum + product + 4 * ORACLE_U64 * fabs(score);
+        s->distance[j] = sum + product;
         top = fmax(top, score);
         most = fmax(most, s->distance[j]);
     }
     if (top == -INFINITY)
         return NOT_FINITE;
     for (int64_t j = 0; j < count; j++) {
+        double size = fabs(s->score[j]) + fabs(top);
         s->score[j] -= top; /* exact shift invariance: only differences matter from here on */
-        if (s->score[j] > -INFINITY)
-            s->distance[j] += m->u * (-s->score[j] + s->distance[j] + most);
+        if (s->score[j] == -INFINITY)
+            continue;
+        s->distance[j] += m->u * (-s->score[j] + s->distance[j] + most) + 1.001 * m->exp_error;
+        /* the scores' own rounding here, and that of the sums of score and distance */
+        s->distance[j] += 8 * ORACLE_U64 * (size + s->distance[j]);
     }
     return PROMISED;
 }
 
-/* The weights' intervals; all exponents are taken relative to the largest upper end, so that
- * nothing overflows. */
+/* log sum exp of x_j + sign Delta_j, over all keys and over all but the largest. */
+struct log_sum {
+    double sign;
+    int64_t top;
+    double largest, all, rest; /* all: sum relative to exp(largest); rest: a logarithm */
+};
+
+static double end_of(const struct scores *s, double sign, int64_t j)
+{
+    return s->score[j] + sign * s->distance[j];
+}
+
+static struct log_sum log_sum(const struct scores *s, int64_t count, double sign)
+{
+    struct log_sum l = {.sign = sign, .largest = -INFINITY, .rest = -INFINITY};
+    double second = -INFINITY, rest = 0;
+    for (int64_t j = 0; j < count; j++) {
+        double end = end_of(s, sign, j);
+        if (end > l.largest) {
+            second = l.largest;
+            l.largest = end;
+            l.top = j;
+        } else {
+            second = fmax(second, end);
+        }
+    }
+    for (int64_t j = 0; j < count; j++) {
+        l.all += exp(end_of(s, sign, j) - l.largest);
+        if (j != l.top && second > -INFINITY)
+            rest += exp(end_of(s, sign, j) - second);
+    }
+    if (second > -INFINITY)
+        l.rest = second + log(rest);
+    return l;
+}
+
+/* The same without key j. What is left of `all` is at least 1: the largest. */
+static double log_sum_without(const struct log_sum *l, const struct scores *s, int64_t j)
+{
+    if (j == l->top)
+        return l->rest;
+    return l->largest + log(fmax(l->all - exp(end_of(s, l->sign, j) - l->largest), 1));
+}
+
+/* Largest and smallest quotient w_j / sum w, each w anywhere in its interval. Logarithms
+ * throughout: nothing overflows, and a far smaller key leaves the largest its weight of 1. */
 static void measure_weights(const struct arithmetic *m, int64_t count, struct scores *s)
 {
-    double end = -INFINITY, low_sum = 0, high_sum = 0, sum = 0;
+    struct log_sum upper = log_sum(s, count, 1), lower = log_sum(s, count, -1);
+    double sum = 0, slack = (4 * (double)count + 60) * ORACLE_U64; /* this function's roundings */
     for (int64_t j = 0; j < count; j++)
-        end = fmax(end, s->score[j] + s->distance[j]);
+        sum += exp(s->score[j]);
     for (int64_t j = 0; j < count; j++) {
-        s->weight[j] = exp(s->score[j]);
-        s->low[j] = exp(s->score[j] - s->distance[j] - end) * (1 - m->exp_error);
-        s->high[j] = exp(s->score[j] + s->distance[j] - end) * (1 + m->exp_error);
-        sum += s->weight[j];
-        low_sum += s->low[j];
-        high_sum += s->high[j];
-    }
-    /* This function's own rounding: sums of `count`, and exponents (beyond -745 exp is 0). */
-    double slack = (4 * (double)count + 60 + 4 * (fabs(end) + 1500)) * ORACLE_U64;
-    for (int64_t j = 0; j < count; j++) {
-        double a = s->weight[j] / sum;
-        double others_low = fmax(low_sum - s->low[j], 0);
-        double others_high = fmax(high_sum - s->high[j], 0);
-        double above = s->high[j] / (s->high[j] + others_low) - a;
-        double below = a - s->low[j] / (s->low[j] + others_high);
-        double deviation = fmax(above, below) + slack * a + 4 * m->tiny;
+        double a = exp(s->score[j]) / sum;
+        double high = 1 / (1 + exp(log_sum_without(&lower, s, j) - end_of(s, 1, j)));
+        double low = 1 / (1 + exp(log_sum_without(&upper, s, j) - end_of(s, -1, j)));
         s->weight[j] = a;
-        s->deviation[j] = deviation < 1 ? deviation : 1; /* also where 0 / 0 left a NaN */
+        s->deviation[j] = fmin(fmax(high - a, a - low), 1) + slack * a + 4 * m->tiny;
         if (s->score[j] == -INFINITY)
             s->deviation[j] = 0;
     }
 }
 
 static void measure_sums(const double *v, int64_t count, int64_t width, const struct scores *s,
-                         const struct arithmetic *m, struct sums *t)
+                         struct sums *t)
 {
     for (int64_t d = 0; d < width; d++) {
         t->value[d] = t->spread[d] = t->magnitude[d] = 0;
-        t->uncertain[d] = false;
     }
     for (int64_t j = 0; j < count; j++) {
-        bool may_vanish = s->weight[j] - s->deviation[j] <= 0x1p-126 && m->tiny > 0;
         for (int64_t d = 0; d < width; d++) {
             double x = v[j * width + d];
             t->value[d] += s->weight[j] * x;
             t->magnitude[d] += (s->weight[j] + s->deviation[j]) * fabs(x);
-            t->uncertain[d] |= may_vanish && isinf(x);
         }
     }
     for (int64_t j = 0; j < count; j++)
@@ -135,11 +166,8 @@ static void bound_element(const struct arithmetic *m, double depth, int64_t coun
                           struct oracle_output *y)
 {
     double sigmoid = isnan(gate) ? 1 : 1 / (1 + exp(-gate));
-    if (!isfinite(y->value[at])) {
-        bool vanishes = sigmoid < 0x1p-126 && m->tiny > 0;
-        y->term[ORACLE_TERM_FUNCTIONS][at] = t->uncertain[d] || vanishes ? NAN : 0;
-        return;
-    }
+    if (!isfinite(y->value[at]))
+        return; /* compared by its pattern */
     if (!(t->magnitude[d] < m->limit)) {
         y->term[ORACLE_TERM_ACCUMULATION][at] = NAN;
         return;
@@ -159,7 +187,6 @@ static void bound_element(const struct arithmetic *m, double depth, int64_t coun
 
 struct scratch {
     double *memory;
-    bool *flags;
     double *q, *k, *v; /* k, v: attended slots of one key head */
     struct scores scores;
     struct sums sums;
@@ -169,9 +196,8 @@ static bool scratch_create(const struct assay_attention_args *a, struct scratch 
 {
     size_t slots = (size_t)(a->start + a->q.extent[0]);
     size_t dk = (size_t)a->q.extent[2], dv = (size_t)a->v_cache.extent[2];
-    s->memory = malloc((dk + slots * (dk + dv) + 6 * slots + 3 * dv) * sizeof *s->memory);
-    s->flags = malloc(dv * sizeof *s->flags);
-    if (s->memory == NULL || s->flags == NULL)
+    s->memory = malloc((dk + slots * (dk + dv) + 4 * slots + 3 * dv) * sizeof *s->memory);
+    if (s->memory == NULL)
         return false;
     double *next = s->memory;
 #define TAKE(field, count) (field) = next, next += (count)
@@ -180,15 +206,12 @@ static bool scratch_create(const struct assay_attention_args *a, struct scratch 
     TAKE(s->v, slots * dv);
     TAKE(s->scores.score, slots);
     TAKE(s->scores.distance, slots);
-    TAKE(s->scores.low, slots);
-    TAKE(s->scores.high, slots);
     TAKE(s->scores.weight, slots);
     TAKE(s->scores.deviation, slots);
     TAKE(s->sums.value, dv);
     TAKE(s->sums.spread, dv);
     TAKE(s->sums.magnitude, dv);
 #undef TAKE
-    s->sums.uncertain = s->flags;
     return true;
 }
 
@@ -204,7 +227,7 @@ static void bound_row(const struct assay_attention_args *a, const struct oracle_
     if (promise != PROMISED)
         return;
     measure_weights(m, count, &s->scores);
-    measure_sums(s->v, count, width, &s->scores, m, &s->sums);
+    measure_sums(s->v, count, width, &s->scores, &s->sums);
     double depth = (double)oracle_depth(route, count);
     for (int64_t d = 0; d < width; d++) {
         int64_t at = row * width + d;
@@ -219,11 +242,19 @@ void oracle_attention_bound(const void *args, const struct oracle_route *route,
     const struct assay_attention_args *a = args;
     struct oracle_output *y = &outputs[0];
     int64_t heads = a->q.extent[1], key_heads = a->k_cache.extent[1];
-    struct arithmetic m = {ORACLE_U32, ORACLE_TINY32, 0x1p-22, 0x1p-21, FLT_MAX * (1 - 0x1p-10), 0};
-    if (route->profile == ASSAY_PROFILE_F64)
-        m = (struct arithmetic){ORACLE_U64, 0, 0x1p-50, 0x1p-49, FLT_MAX, 0};
+    struct arithmetic m = {.u = ORACLE_U32,
+                           .tiny = ORACLE_TINY32,
+                           .exp_error = 0x1p-22,
+                           .sigmoid_error = 0x1p-21,
+                           .limit = FLT_MAX * (1 - 0x1p-10)};
+    if (route->profile == ASSAY_PROFILE_F64) {
+        m.u = ORACLE_U64;
+        m.tiny = 0x1p-1000;
+        m.exp_error = 0x1p-50;
+        m.sigmoid_error = 0x1p-49;
+    }
     m.dot_depth = (double)oracle_depth(route, a->q.extent[2]);
-    struct scratch s = {NULL};
+    struct scratch s = {.memory = NULL};
     if (assay_tensor_rows(&a->q) > 0 && scratch_create(a, &s)) {
         for (int64_t g = 0; g < key_heads; g++) {
             for (int64_t j = 0; j < a->start + a->q.extent[0]; j++) {
@@ -239,7 +270,6 @@ void oracle_attention_bound(const void *args, const struct oracle_route *route,
             y->term[ORACLE_TERM_FUNCTIONS][i] = NAN; /* no memory, no promise: MISTRUSTED */
     }
     free(s.memory);
-    free(s.flags);
     oracle_bound_output_rounding(y);
     oracle_bound_rms(y, oracle_inputs_independent(), oracle_depth(route, a->start + 1));
 }

@@ -5,7 +5,8 @@
  * Error. Scores are rounded twice at the working precision, which has the bits of the largest
  * score to spare: the arguments of exp, and with them the weights' logarithms, are off by less
  * than 2^-(precision + 32). The value sum may cancel, so its error is stated against the sum of
- * magnitudes A: |value - exact| <= (n + 16) 2^-(precision + 16) A / sum of weights.
+ * magnitudes A: |value - exact| <= (n + 16) 2^-(precision + 16) A / sum of weights,
+ * whose own roundings that factor covers.
  */
 #include "attention_oracle.h"
 
@@ -21,6 +22,7 @@ struct work {
     mpfr_t *weight; /* start + T of them */
     mpfr_t sum, total, product, gate;
     double *q, *k;
+    double *upper; /* the weights, rounded upwards */
 };
 
 /* Bits before the point of any score: from the largest magnitudes. */
@@ -65,6 +67,7 @@ static void weigh(struct work *w, int64_t key_head, int64_t count)
         mpfr_sub(w->weight[j], w->weight[j], w->product, MPFR_RNDN);
         mpfr_exp(w->weight[j], w->weight[j], MPFR_RNDN);
         mpfr_add(w->sum, w->sum, w->weight[j], MPFR_RNDN);
+        w->upper[j] = mpfr_get_d(w->weight[j], MPFR_RNDU);
     }
 }
 
@@ -83,13 +86,14 @@ static void attend(struct work *w, int64_t row, struct oracle_output *y)
             double v = oracle_get(&a->v_cache, (j * key_heads + key_head) * width + d);
             mpfr_mul_d(w->product, w->weight[j], v, MPFR_RNDN);
             mpfr_add(w->total, w->total, w->product, MPFR_RNDN);
-            magnitude += fabs(mpfr_get_d(w->product, MPFR_RNDA));
+            magnitude += w->upper[j] * fabs(v);
         }
         mpfr_div(w->total, w->total, w->sum, MPFR_RNDN);
         if (a->gate.data != NULL) {
             mpfr_set_d(w->product, oracle_get(&a->gate, row * width + d), MPFR_RNDN);
             oracle_mpfr_sigmoid(w->gate, w->product);
             mpfr_mul(w->total, w->total, w->gate, MPFR_RNDN);
+            magnitude *= mpfr_get_d(w->gate, MPFR_RNDA);
         }
         int64_t at = row * width + d;
         oracle_mpfr_result(w->total, 4, &y->value[at], &y->own[at]);
@@ -108,7 +112,8 @@ assay_status oracle_attention_mpfr(const void *args, long precision, struct orac
     w.weight = malloc((size_t)slots * sizeof *w.weight);
     w.q = malloc((size_t)a->q.extent[2] * sizeof *w.q);
     w.k = malloc((size_t)a->q.extent[2] * sizeof *w.k);
-    bool good = w.weight != NULL && w.q != NULL && w.k != NULL;
+    w.upper = malloc((size_t)slots * sizeof *w.upper);
+    bool good = w.weight != NULL && w.q != NULL && w.k != NULL && w.upper != NULL;
     if (good) {
         mpfr_prec_t bits = precision + 64 + score_bits(a);
         mpfr_inits2(bits, w.sum, w.total, w.product, w.gate, (mpfr_ptr)NULL);
@@ -123,5 +128,6 @@ assay_status oracle_attention_mpfr(const void *args, long precision, struct orac
     free(w.weight);
     free(w.q);
     free(w.k);
+    free(w.upper);
     return good ? ASSAY_OK : ASSAY_E_MEMORY;
 }

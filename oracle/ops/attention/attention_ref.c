@@ -81,6 +81,15 @@ static struct ball weigh(const struct assay_attention_args *a, const double *q, 
     return sum;
 }
 
+/* A mean of values is no larger than the largest of them, whatever the weights. */
+static double largest_of(const double *column, int64_t count)
+{
+    double largest = 0;
+    for (int64_t j = 0; j < count; j++)
+        largest = fmax(largest, fabs(column[j]));
+    return largest;
+}
+
 static void attend(const struct assay_attention_args *a, int64_t row, const double *q,
                    struct cache *c, struct oracle_output *y)
 {
@@ -96,6 +105,8 @@ static void attend(const struct assay_attention_args *a, int64_t row, const doub
         if (isfinite(total.v))
             total = ball_add(total, ball_make(0, moved));
         struct ball value = ball_div(total, sum);
+        if (isinf(value.e)) /* scores beyond 2^53: no digit of their differences is known */
+            value.e = 2 * largest_of(column, count);
         if (a->gate.data != NULL) {
             double gate = oracle_get(&a->gate, row * dv + d);
             value = ball_mul(value, ball_sigmoid(ball_exact(gate)));

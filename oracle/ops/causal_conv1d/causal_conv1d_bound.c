@@ -8,6 +8,9 @@
 
 #include "bounds.h"
 
+/* Binary64 routes may lose what is far below any output's last place. */
+#define TINY64 0x1p-200
+
 static double sigmoid(double x)
 {
     return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
@@ -36,7 +39,7 @@ void oracle_causal_conv1d_bound(const void *arguments, const struct oracle_route
     const struct assay_causal_conv1d_args *args = arguments;
     struct oracle_output *y = &outputs[0];
     bool binary64 = route->profile == ASSAY_PROFILE_F64;
-    double u = binary64 ? ORACLE_U64 : ORACLE_U32, tiny = binary64 ? 0 : ORACLE_TINY32;
+    double u = binary64 ? ORACLE_U64 : ORACLE_U32, tiny = binary64 ? TINY64 : ORACLE_TINY32;
     double taps = (double)args->w.extent[1];
     for (int64_t i = 0; i < y->count; i++) {
         if (!isfinite(y->value[i]))
@@ -45,6 +48,7 @@ void oracle_causal_conv1d_bound(const void *arguments, const struct oracle_route
         double moved =
             oracle_gamma(taps + 1, u) * y->aux[CONV1D_AUX_MAGNITUDE][i] + (taps + 1) * tiny;
         y->term[ORACLE_TERM_ACCUMULATION][i] = args->silu ? slope(sum, moved) * moved : moved;
+        y->term[ORACLE_TERM_PRODUCTS][i] = tiny;
         if (!args->silu)
             continue;
         double reach = fabs(sum) + moved;

@@ -23,8 +23,8 @@ static double in_range(double magnitude)
 /* (1) exp of an exponent that is rounded to binary32 first. */
 static double decay_error(double exponent, double decay)
 {
-    if (isinf(exponent))
-        return 0;
+    if (!(decay > 0)) /* exp(-inf) is 0 and stays it; NaN passes */
+        return isinf(exponent) ? 0 : decay + TINY;
     return decay * expm1(U * (4 + 1.01 * fabs(exponent))) + TINY;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "gdn_gating_oracle.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,6 +25,8 @@ static struct ball rate(double a_log, struct ball x, struct oracle_output *g, in
     g->aux[GDN_GATING_AUX_X][at] = fabs(x.v);
     if (x.v < GDN_GATING_TAIL) {
         struct ball exponent = ball_add(ball_exact(a_log), x), y = ball_exp(exponent);
+        if (exponent.v + exponent.e < -800) /* huge arguments: their rounding does not matter */
+            y = ball_make(0, DBL_TRUE_MIN);
         g->aux[GDN_GATING_AUX_EXPONENT][at] = fabs(exponent.v);
         g->aux[GDN_GATING_AUX_SOFTPLUS][at] = exp(x.v);
         return ball_make(y.v, y.e + 0x1p-57 * y.v);

@@ -36,6 +36,7 @@ void gdn_column_start(struct gdn_column *column)
     for (int64_t i = 0; i < column->key_dim; i++)
         column->arithmetic[i] = column->storage[i] = 0;
     column->arithmetic_norm = column->storage_norm = 0;
+    column->undecided = false;
 }
 
 /* As fmin, but NaN wins: a bound of something that is not a number is none. */
@@ -48,6 +49,12 @@ static double least(double a, double b)
 static double in_range(double magnitude)
 {
     return magnitude < (double)FLT_MAX / 2 ? 0 : INFINITY;
+}
+
+/* An infinite factor times one that is zero to within its error. */
+static bool undecided(double factor, double value, double error)
+{
+    return isinf(factor) && value != 0 && !(fabs(value) > error);
 }
 
 /* (1) decay, (2) prediction. The three results: sum |k| times each error, rounding of the sum. */
@@ -64,10 +71,12 @@ static struct prediction decay_and_predict(struct gdn_column *c, const struct gd
         double k = fabs(token->k[i]);
         double before = fabs(c->state[i]) + c->arithmetic[i] + c->storage[i];
         double local = gamma_decay * alpha * before + ORACLE_TINY32 * (1 + before);
+        c->undecided |= undecided(c->state[i], alpha, 0x1p-126);
         c->state[i] *= alpha;
         c->arithmetic[i] = alpha * c->arithmetic[i] + local;
         c->storage[i] *= alpha;
         squares += local * local;
+        c->undecided |= undecided(k, c->state[i], c->arithmetic[i] + c->storage[i]);
         p.value += token->k[i] * c->state[i];
         p.arithmetic += k * c->arithmetic[i];
         p.storage += k * c->storage[i];
@@ -96,6 +105,7 @@ static double update(struct gdn_column *c, const struct gdn_token *token, double
     double delta_size = fabs(delta) + arithmetic + storage, squares = 0;
     for (int64_t i = 0; i < c->key_dim; i++) {
         double k = fabs(token->k[i]);
+        c->undecided |= undecided(k, delta, arithmetic + storage);
         c->state[i] += token->k[i] * delta;
         double size_i = k * delta_size + fabs(c->state[i]) + c->arithmetic[i] + c->storage[i];
         double local = gamma_2 * size_i + 2 * ORACLE_TINY32 + in_range(size_i);
@@ -119,11 +129,13 @@ void gdn_column_step(struct gdn_column *c, const struct gdn_token *token, double
     step->delta = update(c, token, v);
     double o = 0, magnitude = 0, reach = 0, arithmetic = 0, storage = 0;
     double arithmetic_squares = 0, storage_squares = 0;
+    step->undecided = c->undecided;
     for (int64_t i = 0; i < c->key_dim; i++) {
         double q = fabs(token->q[i]);
         c->arithmetic[i] = least(c->arithmetic[i], c->arithmetic_norm);
         c->storage[i] = least(c->storage[i], c->storage_norm);
         double size = fabs(c->state[i]) + c->arithmetic[i] + c->storage[i];
+        step->undecided |= undecided(q, c->state[i], c->arithmetic[i] + c->storage[i]);
         o += token->q[i] * c->state[i];
         magnitude += q * size;
         reach += size;

@@ -31,6 +31,7 @@ struct gdn_column {
     int64_t key_dim;
     double *state, *arithmetic, *storage; /* [key_dim] */
     double arithmetic_norm, storage_norm;
+    bool undecided; /* an infinity has met what a route may have rounded to zero */
 };
 
 /* What a token gives: the output and the parts of its bound. */
@@ -40,6 +41,7 @@ struct gdn_step {
     double propagated;   /* error of o by the state's arithmetic error */
     double accumulation; /* rounding of the products and the sum S^T q itself */
     double storage;      /* error of o by the state's storage error */
+    bool undecided;      /* of o: infinity or NaN, as the route\'s roundings have it */
 };
 
 /* Starts at `state`, which is exact. */

@@ -33,5 +33,7 @@ void oracle_gdn_recurrent_bound(const void *args, const struct oracle_route *rou
     /* A binary32 state is rounded by the update itself, and without tokens nothing is rounded. */
     if (state->dtype != ASSAY_F32 && a->q.extent[0] > 0)
         oracle_bound_output_rounding(state);
-    oracle_bound_rms(state, oracle_inputs_independent(), 1);
+    /* Below the smallest fp16 number a rounding is the value itself, always the largest it can be:
+     * no share less than the whole may be claimed. */
+    oracle_bound_rms(state, oracle_inputs_independent() && state->dtype == ASSAY_F32, 1);
 }

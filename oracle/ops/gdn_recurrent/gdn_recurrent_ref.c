@@ -60,10 +60,11 @@ static void load_head(struct head *h, const struct assay_gdn_recurrent_args *a, 
 }
 
 static void put(struct oracle_output *out, int64_t at, double value, double products,
-                double accumulation, double storage)
+                double accumulation, double storage, bool undecided)
 {
     out->value[at] = value;
-    out->aux[GDN_AUX_PRODUCTS][at] = gdn_bound(products, value);
+    /* NaN: the verdict does not judge the element */
+    out->aux[GDN_AUX_PRODUCTS][at] = undecided ? NAN : gdn_bound(products, value);
     out->aux[GDN_AUX_ACCUMULATION][at] = gdn_bound(accumulation, value);
     out->aux[GDN_AUX_STORAGE][at] = gdn_bound(storage, value);
     out->own[at] = gdn_bound((products + accumulation) * GDN_OWN_SHARE, value);
@@ -84,11 +85,12 @@ static void run_column(struct head *h, const struct assay_gdn_recurrent_args *a,
         if (t > 0 && a->state.dtype != ASSAY_F32)
             gdn_column_store(c, a->state.dtype);
         gdn_column_step(c, &h->tokens[t], oracle_get(&a->v, at), &step);
-        put(&outputs[0], at, step.o, step.propagated, step.accumulation, step.storage);
+        put(&outputs[0], at, step.o, step.propagated, step.accumulation, step.storage,
+            step.undecided);
     }
     for (int64_t i = 0; i < key_dim; i++)
         put(&outputs[1], (head * key_dim + i) * value_dim + n, c->state[i], c->arithmetic[i], 0,
-            c->storage[i]);
+            c->storage[i], c->undecided);
 }
 
 static assay_status ref(const void *args, struct oracle_output *outputs)
@@ -114,6 +116,15 @@ static double work(const void *args)
     return 3 * (double)a->q.extent[0] * (double)assay_tensor_count(&a->state);
 }
 
+/* A state of subnormal numbers may be lost altogether, token by token: no relative allowance holds
+ * then, and the elements' bounds alone decide. */
+static double ceiling(const void *args, enum assay_profile profile)
+{
+    (void)args;
+    (void)profile;
+    return INFINITY;
+}
+
 const struct oracle_op oracle_op_gdn_recurrent = {
     .name = "gdn_recurrent",
     .num_outputs = 2,
@@ -121,5 +132,6 @@ const struct oracle_op oracle_op_gdn_recurrent = {
     .ref = ref,
     .mpfr = oracle_gdn_recurrent_mpfr,
     .bound = oracle_gdn_recurrent_bound,
+    .ceiling = ceiling,
     .work = work,
 };

@@ -4,6 +4,7 @@
  */
 #include "rope_oracle.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -63,6 +64,8 @@ static assay_status ref(const void *arguments, struct oracle_output *outputs)
         for (int64_t i = 0; i < half; i++) {
             int64_t position = oracle_get_int(&a->positions, axis_of(a, i) * tokens + t);
             ball_rotation(position, a->theta, i, a->rotary_dim, &cosine[i], &sine[i]);
+            if (sine[i].v == 0 && sine[i].e > 0) /* not 0, only too small: an infinity stays one */
+                sine[i].v = DBL_TRUE_MIN;
         }
         for (int64_t row = t * heads; row < (t + 1) * heads; row++) {
             oracle_get_row(&a->x, row, x);

@@ -42,11 +42,11 @@ static bool build(struct trial *trial)
     int64_t extent[] = {case_get(c, "T"), case_get(c, "I")};
     struct values values = values_of(c);
     args->a = trial_input(trial, "a", (enum assay_dtype)case_get(c, "a"), 2, extent, values);
-    if (c->dist == CASE_DIST_CANCEL) { /* a and b nearly cancel: b = -a and a little */
+    if (c->dist == CASE_DIST_CANCEL) { /* b = -a, and at least one step of bf16 */
         values = (struct values){.dist = CASE_DIST_ZEROS, .scale = 1};
         args->b = trial_input(trial, "b", (enum assay_dtype)case_get(c, "b"), 2, extent, values);
         for (int64_t i = 0; i < extent[0] * extent[1]; i++) {
-            double nearly = 1 + 0x1p-7 * (trial_uniform(trial, "nearly", (uint64_t)i) - 0.5);
+            double nearly = 1 + 0x1p-6 * (trial_uniform(trial, "nearly", (uint64_t)i) + 0.5);
             trial_put(trial, &args->b, i, -nearly * oracle_get(&args->a, i));
         }
     } else {

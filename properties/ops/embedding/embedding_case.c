@@ -4,6 +4,8 @@
  */
 #include "embedding_mutants.h"
 
+#include <string.h>
+
 #include "case.h"
 
 static const int64_t token_counts[] = {0, 1, 2, 3, 17, 32, 100, -1};
@@ -66,14 +68,16 @@ static bool build(struct trial *trial)
     return true;
 }
 
-/* A wrong row shows only where rows differ. */
+/* A wrong row shows only where rows differ. Short rows may agree by chance. */
 static void claims(struct trial *trial, const struct oracle_output *outputs)
 {
     const struct assay_case *c = trial->c;
     int64_t tokens = case_get(c, "T"), width = case_get(c, "H");
-    if (c->dist == CASE_DIST_NORMAL && tokens > 2 && case_get(c, "V") > 1)
-        trial_claim(trial, "the first and the last row of the table differ",
-                    outputs[0].value[0] != outputs[0].value[(tokens - 1) * width]);
+    if (c->dist != CASE_DIST_NORMAL || tokens <= 2 || case_get(c, "V") == 1 || width < 8)
+        return;
+    const double *first = outputs[0].value, *last = first + (tokens - 1) * width;
+    trial_claim(trial, "the first and the last row of y differ",
+                memcmp(first, last, (size_t)width * sizeof *first) != 0);
 }
 
 const struct case_spec case_spec_embedding = {

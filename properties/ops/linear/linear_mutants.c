@@ -6,6 +6,7 @@
 #include "linear_mutants.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "words.h"
 
@@ -59,21 +60,19 @@ static double operand(double value, enum fault fault)
     return value;
 }
 
-/* Element k of a row as if rows had `inner` elements: k may lie behind the row's end. */
-static double element(const struct assay_tensor *tensor, int64_t row, int64_t inner, int64_t k)
+/* Row `row` as if rows had `inner` elements: what lies behind the row's end is read too. */
+static void read_row(const struct assay_tensor *tensor, int64_t row, int64_t inner, double *values)
 {
     struct assay_tensor wide = *tensor;
-    wide.extent[1] = inner > wide.extent[1] ? inner : wide.extent[1];
-    return oracle_get(&wide, row * wide.extent[1] + k);
+    wide.extent[1] = inner;
+    oracle_get_row(&wide, row, values);
 }
 
-static double dot(const struct assay_linear_args *a, int64_t t, int64_t n, enum fault fault)
+static double dot(const double *x, const double *w, int64_t inner, enum fault fault)
 {
-    int64_t inner = faulty_inner(a->w.extent[1], fault);
     double sum = 0;
     for (int64_t k = 0; k < inner; k++) {
-        double x = operand(element(&a->x, t, inner, k), fault);
-        double product = x * element(&a->w, n, inner, k);
+        double product = x[k] * w[k];
         if (fault == BF16_PRODUCTS)
             product = oracle_round(product, ASSAY_BF16);
         sum += product;
@@ -108,16 +107,22 @@ static assay_status run(const void *args, enum fault fault)
 {
     const struct assay_linear_args *a = args;
     int64_t rows = a->x.extent[0], columns = a->w.extent[0];
+    int64_t inner = faulty_inner(a->w.extent[1], fault);
+    double *x = malloc((size_t)(rows + 1) * (size_t)inner * sizeof *x), *w = x + rows * inner;
+    if (x == NULL)
+        return ASSAY_E_MEMORY;
     for (int64_t t = 0; t < rows; t++) {
-        for (int64_t n = 0; n < columns; n++) {
-            int64_t from_t = t, from_n = n;
-            if (fault == NEIGHBOUR_ROW && n == columns - 1 && n > 0 && columns % TILE_N != 0)
-                from_n = n - 1; /* the unfinished tile reads its row before last twice */
-            if (fault == FIRST_TILE_OF_X)
-                from_t = t % TILE_T;
-            put(a, t, n, dot(a, from_t, from_n, fault), fault);
-        }
+        read_row(&a->x, fault == FIRST_TILE_OF_X ? t % TILE_T : t, inner, &x[t * inner]);
+        for (int64_t k = 0; k < inner; k++)
+            x[t * inner + k] = operand(x[t * inner + k], fault);
     }
+    for (int64_t n = 0; n < columns; n++) {
+        bool unfinished = n == columns - 1 && n > 0 && columns % TILE_N != 0;
+        read_row(&a->w, fault == NEIGHBOUR_ROW && unfinished ? n - 1 : n, inner, w);
+        for (int64_t t = 0; t < rows; t++)
+            put(a, t, n, dot(&x[t * inner], w, inner, fault), fault);
+    }
+    free(x);
     return ASSAY_OK;
 }
 

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Command lines, policies and environments that stop the gate before it takes evidence.
+# shellcheck source-path=SCRIPTDIR source=gate_support.sh
+. "$(dirname "$0")/gate_support.sh"
+
+expect 0 "$assay" gate --help
+out '--plant=MUTANT'
+expect 3 "$assay" gate
+err 'MODEL is missing'
+expect 3 "$assay" gate "$model"
+err '--trade is missing'
+expect 3 "$assay" gate "$model" --trade gdn-state-fp8
+err 'known: gdn-state-fp16'
+# shellcheck disable=SC2086
+expect 3 "$assay" gate "$work/none" $trade
+err 'ASSAY_E_NOT_FOUND'
+# shellcheck disable=SC2086
+expect 3 "$assay" gate "$model" $trade --data "$work"
+err 'holds no corpora'
+printf '{"version": 1, "trade": {}}' >"$work/policy.json"
+# shellcheck disable=SC2086
+expect 3 "$assay" gate "$model" $trade --policy "$work/policy.json"
+err 'unknown key "trade"'
+# shellcheck disable=SC2086
+expect 3 "$assay" gate "$model" $trade --ledger "$work/none/ledger.sqlite"
+err 'must exist and be writable'
+printf 'no ledger\n%0200d' 0 >"$work/text"
+# shellcheck disable=SC2086
+expect 3 "$assay" gate "$model" $trade --ledger "$work/text"
+err 'not a sound SQLite file'
+expect 3 "$assay" run "$model" --prompt a --gdn-state-fp16 --ledger "$work/text"
+err 'not a sound SQLite file'
+
+# Interrupted: no verdict, nothing recorded.
+# shellcheck disable=SC2086
+expect 130 timeout --preserve-status -s INT 2 "$assay" gate "$model" $trade --ledger "$work/ledger.sqlite"
+err 'nothing was recorded'
+expect 1 "$assay" run "$model" --prompt a --gdn-state-fp16 --ledger "$work/ledger.sqlite"
+err 'no gate record of these options'
+finish

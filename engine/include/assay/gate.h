@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a gate record is keyed by. A record speaks for one model, one set of trades, one backend and
+ * instruction set, one build of the program and one policy; who writes a record (golden/gate) and
+ * who asks for one (assay run) take the key from here, so that both mean the same thing.
+ */
+#ifndef ASSAY_GATE_H
+#define ASSAY_GATE_H
+
+#include <stddef.h>
+
+#include <assay/context.h>
+#include <assay/precision.h>
+#include <assay/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of the ledger's tables, in its user_version; and the mark in its application_id ("ASAY"). */
+#define ASSAY_LEDGER_VERSION     1
+#define ASSAY_LEDGER_APPLICATION 0x41534159
+
+/* Digests are BLAKE2b-256 in lower-case hex. */
+struct assay_gate_key {
+    char model[65];   /* assay_model_digest */
+    char trades[256]; /* assay_trade_set_format */
+    char backend[16]; /* "cpu" */
+    char isa[16];     /* the best instruction set that routes may use: "avx2" */
+    char build[65];   /* of the program file that is running: any rebuild is another program */
+    char policy[65];  /* of the policy's text */
+};
+
+/* The policy that this build was compiled with: JSON, *bytes long. A record under any other policy
+ * does not count, so no file that lies about can make a gate easier to pass. */
+const char *assay_gate_policy(size_t *bytes);
+/* BLAKE2b-256 of data[0, bytes) in hex. */
+ASSAY_MUST_USE assay_status assay_gate_digest(const void *data, size_t bytes, char digest[65],
+                                              struct assay_error *error);
+/* The key of this process: build and policy filled in, the rest from the arguments. */
+ASSAY_MUST_USE assay_status assay_gate_key_fill(const char *model_digest, assay_trade_set set,
+                                                enum assay_backend backend, enum assay_isa isa,
+                                                struct assay_gate_key *key,
+                                                struct assay_error *error);
+/* $XDG_DATA_HOME/assay/ledger.sqlite, else ~/.local/share/assay/ledger.sqlite, into path[size].
+ * ASSAY_E_NOT_FOUND when neither variable is set. */
+ASSAY_MUST_USE assay_status assay_ledger_default_path(char *path, size_t size,
+                                                      struct assay_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

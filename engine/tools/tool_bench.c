@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * assay bench: routes over their floors, a peer, the oracles, and decoding, all in one run.
+ */
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bench.h"
+
+enum { OPTION_DECK = 256, OPTION_MODEL, OPTION_SECONDS, OPTION_JSON, OPTION_ONLY };
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct bench_options *o = state->input;
+    switch (key) {
+    case 't':
+        o->num_threads = (int)tool_integer(state, "--threads", argument, 1, 1024);
+        return 0;
+    case OPTION_DECK:
+        o->deck = argument;
+        return 0;
+    case OPTION_MODEL:
+        o->model = argument;
+        return 0;
+    case OPTION_SECONDS:
+        o->seconds = tool_number(state, "--seconds", argument, 0.01, 60);
+        return 0;
+    case OPTION_JSON:
+        o->json = argument;
+        return 0;
+    case ARGP_KEY_ARGS:
+        o->arguments = state->argv + state->next;
+        o->num_arguments = state->argc - state->next;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool wanted(const struct bench_options *o, const char *name)
+{
+    if (o->num_arguments == 0)
+        return true;
+    for (int i = 0; i < o->num_arguments; i++)
+        if (strcmp(o->arguments[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* One deck: a descriptor a line; empty lines and comments are skipped. */
+static int run_deck(struct bench *b, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fprintf(stderr, "assay bench: %s: %s\n", path, strerror(errno));
+        return TOOL_USAGE;
+    }
+    char *text = NULL;
+    size_t capacity = 0;
+    int status = TOOL_OK;
+    for (int line = 1; status == TOOL_OK && getline(&text, &capacity, file) >= 0; line++) {
+        text[strcspn(text, "\r\n")] = '\0';
+        const char *first = text + strspn(text, " \t");
+        if (first[0] == '\0' || first[0] == '#')
+            continue;
+        struct assay_case c;
+        char message[256];
+        if (!case_parse(first, &c, message, sizeof message)) {
+            fprintf(stderr, "assay bench: %s:%d: %s\n", path, line, message);
+            status = TOOL_USAGE;
+        } else if (wanted(&b->options, c.spec->op->name)) {
+            bench_case(b, &c);
+        }
+    }
+    free(text);
+    fclose(file);
+    return status;
+}
+
+static int run_decks(struct bench *b)
+{
+    if (b->options.deck != NULL)
+        return run_deck(b, b->options.deck);
+    glob_t found;
+    int status = TOOL_OK;
+    if (glob(ASSAY_DECK_DIR "/*/perf_*.deck", 0, NULL, &found) != 0) {
+        fprintf(stderr, "assay bench: no decks in %s; name one with --deck\n", ASSAY_DECK_DIR);
+        return TOOL_USAGE;
+    }
+    for (size_t i = 0; i < found.gl_pathc && status == TOOL_OK; i++)
+        status = run_deck(b, found.gl_pathv[i]);
+    globfree(&found);
+    return status;
+}
+
+static const char doc[] =
+    "Measures routes against their floors: the larger of bytes over the copy bandwidth and "
+    "operations "
+    "over the multiply-add rate, both measured in the same run. Peers: OpenBLAS sgemm for linear. "
+    "WHAT is an op's name, or machine, peer, oracle, decode; all by default."
+    "\vExamples:\n"
+    "  assay bench linear\n"
+    "  assay bench decode --model golden/models/tiny-hybrid --threads 2\n"
+    "  assay bench oracle\n";
+
+int tool_bench(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"threads", 't', "N", 0, "Threads of the routes and of the peer (1)", 0},
+        {"deck", OPTION_DECK, "FILE", 0, "Case descriptors to measure, one a line", 0},
+        {"model", OPTION_MODEL, "DIR", 0, "Model for decode", 0},
+        {"seconds", OPTION_SECONDS, "S", 0, "Time for each measurement (0.2)", 0},
+        {"json", OPTION_JSON, "FILE", 0, "Write the numbers as JSON", 0},
+        {0}};
+    static const struct argp argp = {
+        .options = options, .parser = parse, .args_doc = "[WHAT...]", .doc = doc};
+    struct bench b = {.options = {.num_threads = 1, .seconds = 0.2, .model = ASSAY_MODEL_DIR}};
+    if (argp_parse(&argp, argc, argv, 0, NULL, &b.options) != 0)
+        return TOOL_USAGE;
+    int status = bench_begin(&b);
+    if (status == TOOL_OK && wanted(&b.options, "machine"))
+        bench_machine(&b);
+    if (status == TOOL_OK)
+        status = run_decks(&b);
+    if (status == TOOL_OK && (wanted(&b.options, "peer") || wanted(&b.options, "linear")))
+        bench_peer(&b);
+    if (status == TOOL_OK && wanted(&b.options, "oracle"))
+        bench_oracle(&b);
+    if (status == TOOL_OK && wanted(&b.options, "decode"))
+        status = bench_decode(&b);
+    if (status == TOOL_OK)
+        status = bench_write(&b);
+    bench_end(&b);
+    int flushed = tool_flush_stdout();
+    return status != TOOL_OK ? status : flushed;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Evidence nll-decode, nll-prefill and baseline: the loss (negative log likelihood, nats) on
+ * held-out texts, without and with the trade on the same tokens.
+ *
+ * Texts are scored in windows that begin with an empty state. Through the decode path every token
+ * passes gdn_recurrent, so the state is stored after every token; through the prefill path it
+ * passes gdn_chunked. The change is paired: the mean of per-token differences, with a bootstrap
+ * interval over segments of a window, since neighbouring losses are not independent.
+ *
+ * The baseline check compares the losses without the trade with the model's FP64 reference, on the
+ * tokens whose context is the same there: the reference has windows of 1024 at multiples of 512 and
+ * scores the second half of each (of the first one all).
+ */
+#include "gate_bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate_random.h"
+#include "oracle_archive.h"
+
+enum {
+    WINDOW = 1024,
+    QUICK_WINDOW = 704,
+    STRIDE = 512,
+    WINDOWS = 8, /* of each text */
+    QUICK_WINDOWS = 1,
+    SEGMENT = 64,
+    MAX_SEGMENTS = GATE_MAX_TEXTS * WINDOWS * (WINDOW / SEGMENT),
+    RESAMPLES = 4000,
+    LOGIT_FLOATS = 1 << 22 /* of one piece's logits, at most */
+};
+
+/* The four ways a window is scored; order of gate_loss.mean. */
+enum way { DECODE_WITHOUT, DECODE_WITH, PREFILL_WITHOUT, PREFILL_WITH, NUM_WAYS };
+
+struct scorer {
+    struct gate_bench *bench;
+    assay_session *session[NUM_WAYS];
+    uint64_t coverage[NUM_WAYS];
+    int64_t window, piece; /* tokens */
+    float *logits;
+    double *loss[NUM_WAYS]; /* of the window's tokens 1 .. */
+    double total[NUM_WAYS];
+    int64_t tokens;
+    /* sums over segments: loss without, difference with - without; decode and prefill */
+    double *base[2], *difference[2];
+    int64_t num_segments;
+    double reference_sum, baseline_sum;
+    int64_t reference_tokens;
+    int64_t windows_done, windows_total;
+};
+
+/* ---- scoring -------------------------------------------------------------------------------- */
+
+/* -log softmax(logits)[target], in binary64. */
+static double loss(const float *logits, int64_t count, int32_t target)
+{
+    double largest = -INFINITY, sum = 0.0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, (double)logits[i]);
+    for (int64_t i = 0; i < count; i++)
+        sum += exp((double)logits[i] - largest);
+    return log(sum) + largest - (double)logits[target];
+}
+
+/* Losses of tokens 1 .. count-1 of a window into out[0 ..). */
+static assay_status score(struct scorer *s, enum way way, const int32_t *ids, int64_t count,
+                          struct assay_error *error)
+{
+    const bool with = way == DECODE_WITH || way == PREFILL_WITH;
+    const assay_context *context = with ? s->bench->with : s->bench->without;
+    const int64_t vocab = s->bench->vocab;
+    const uint64_t before = gate_bench_coverage(s->bench, context);
+    assay_session_reset(s->session[way]);
+    for (int64_t begin = 0; begin < count - 1; begin += s->piece) {
+        const int64_t left = count - 1 - begin;
+        const int64_t length = left < s->piece ? left : s->piece;
+        TRY(assay_session_forward(s->session[way], ids + begin, length, ASSAY_LOGITS_ALL, s->logits,
+                                  error));
+        for (int64_t t = 0; t < length; t++) {
+            const double value = loss(s->logits + t * vocab, vocab, ids[begin + t + 1]);
+            s->loss[way][begin + t] = value;
+            s->total[way] += value;
+        }
+    }
+    s->coverage[way] += gate_bench_coverage(s->bench, context) - before;
+    return ASSAY_OK;
+}
+
+static void add_segments(struct scorer *s, int64_t scored)
+{
+    for (int64_t begin = 0; begin < scored; begin += SEGMENT) {
+        if (s->num_segments == MAX_SEGMENTS)
+            return;
+        for (int path = 0; path < 2; path++) {
+            const double *without = s->loss[2 * path], *with = s->loss[2 * path + 1];
+            double base = 0.0, difference = 0.0;
+            for (int64_t t = begin; t < begin + SEGMENT && t < scored; t++) {
+                base += without[t];
+                difference += with[t] - without[t];
+            }
+            s->base[path][s->num_segments] = base;
+            s->difference[path][s->num_segments] = difference;
+        }
+        s->num_segments++;
+    }
+}
+
+/* reference[i] is the loss of the text's token i + 1. */
+static void add_reference(struct scorer *s, const double *reference, int64_t num_reference,
+                          int64_t begin, int64_t scored)
+{
+    const int64_t first = begin == 0 ? 0 : STRIDE - 1;
+    for (int64_t t = first; t < scored && begin + t < num_reference; t++) {
+        s->reference_sum += reference[begin + t];
+        s->baseline_sum += s->loss[PREFILL_WITHOUT][t];
+        s->reference_tokens++;
+    }
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+/* Where the w-th of count windows begins: even distances, multiples of STRIDE. */
+static int64_t window_begin(const struct scorer *s, int64_t num_ids, int w, int count)
+{
+    const int64_t last = num_ids > s->window ? (num_ids - s->window) / STRIDE : 0;
+    return count <= 1 ? 0 : last * w / (count - 1) * STRIDE;
+}
+
+static assay_status score_windows(struct scorer *s, const int32_t *ids, int64_t num_ids,
+                                  const double *reference, int64_t num_reference,
+                                  struct gate_loss *out, struct assay_error *error)
+{
+    const int count = s->bench->options->quick ? QUICK_WINDOWS : WINDOWS;
+    int64_t previous = -1;
+    double before[NUM_WAYS];
+    memcpy(before, s->total, sizeof before);
+    for (int w = 0; w < count; w++) {
+        const int64_t begin = window_begin(s, num_ids, w, count);
+        const int64_t left = num_ids - begin, length = left < s->window ? left : s->window;
+        TRY(gate_bench_progress(s->bench, "held-out text", s->windows_done++, s->windows_total,
+                                error));
+        if (begin == previous || length < 2)
+            continue; /* a short text has fewer windows */
+        previous = begin;
+        for (int way = 0; way < NUM_WAYS; way++)
+            TRY(score(s, (enum way)way, ids + begin, length, error));
+        add_segments(s, length - 1);
+        if (reference != NULL && (begin == 0 || s->window == WINDOW))
+            add_reference(s, reference, num_reference, begin, length - 1);
+        out->tokens += length - 1;
+    }
+    s->tokens += out->tokens;
+    for (int way = 0; way < NUM_WAYS && out->tokens > 0; way++)
+        out->mean[way] = (s->total[way] - before[way]) / (double)out->tokens;
+    return ASSAY_OK;
+}
+
+static assay_status score_text(struct scorer *s, const char *text, struct gate_loss *out,
+                               struct assay_error *error)
+{
+    struct oracle_archive *archive = NULL;
+    double *reference = NULL;
+    int32_t *ids = NULL;
+    size_t num_ids = 0;
+    int64_t num_reference = 0;
+    char path[1300], message[256] = "";
+    snprintf(out->text, sizeof out->text, "%s", text);
+    TRY(gate_bench_text(s->bench, text, &ids, &num_ids, error));
+    assay_status status = ASSAY_OK;
+    if (s->bench->references[0] != '\0') {
+        snprintf(path, sizeof path, "%s/nll-per-token-f64.safetensors", s->bench->references);
+        status = oracle_archive_open(path, &archive, message, sizeof message);
+        if (status == ASSAY_OK)
+            status = oracle_archive_read(archive, text, &reference, &num_reference, message,
+                                         sizeof message);
+        if (status != ASSAY_OK)
+            status = assay_fail(error, status, "gate", path, "%s", message);
+    }
+    if (status == ASSAY_OK)
+        status = score_windows(s, ids, (int64_t)num_ids, reference, num_reference, out, error);
+    free(reference);
+    oracle_archive_close(archive);
+    assay_tokens_free(ids);
+    return status;
+}
+
+/* ---- statistics ----------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sum of differences over sum of losses, of all segments and of resampled ones. */
+static assay_status estimate(const struct scorer *s, int path, struct gate_change *change,
+                             struct assay_error *error)
+{
+    const double *base = s->base[path], *difference = s->difference[path];
+    const int64_t n = s->num_segments;
+    struct gate_random random = {.state = s->bench->options->seed * 2 + (uint64_t)path + 1};
+    double sum_base = 0.0, sum_difference = 0.0, spread = 0.0;
+    double *drawn = calloc(RESAMPLES, sizeof *drawn);
+    if (drawn == NULL)
+        return assay_fail(error, ASSAY_E_MEMORY, "gate", "nll", "no memory");
+    for (int64_t i = 0; i < n; i++) {
+        sum_base += base[i];
+        sum_difference += difference[i];
+    }
+    change->mean = sum_difference / sum_base;
+    change->segments = n;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = difference[i] - change->mean * base[i];
+        spread += d * d;
+    }
+    change->standard_error =
+        sqrt(spread * (double)n / (double)(n > 1 ? n - 1 : 1)) / fabs(sum_base);
+    for (int r = 0; r < RESAMPLES; r++) {
+        double b = 0.0, d = 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t k = gate_random_below(&random, n);
+            b += base[k];
+            d += difference[k];
+        }
+        drawn[r] = d / b;
+    }
+    qsort(drawn, RESAMPLES, sizeof *drawn, ascending);
+    change->low = drawn[RESAMPLES / 40];
+    change->high = drawn[RESAMPLES - 1 - RESAMPLES / 40];
+    /* A NaN loss has no order: it must not hide behind a sorted interval. */
+    if (!isfinite(change->mean))
+        change->low = change->high = NAN;
+    free(drawn);
+    return ASSAY_OK;
+}
+
+static void fill_baseline(const struct scorer *s)
+{
+    struct gate_result *result = s->bench->result;
+    struct gate_item *item = &result->item[GATE_BASELINE];
+    if (s->reference_tokens == 0) {
+        item->taken = GATE_NOT_APPLICABLE;
+        snprintf(item->note, sizeof item->note, "there is no FP64 reference of this model");
+        return;
+    }
+    item->taken = GATE_TAKEN;
+    result->measured[GATE_LIMIT_BASELINE_DIFFERENCE] =
+        fabs(s->baseline_sum - s->reference_sum) / fabs(s->reference_sum);
+    snprintf(item->note, sizeof item->note, "%.6f nats a token, reference %.6f, on %lld tokens",
+             s->baseline_sum / (double)s->reference_tokens,
+             s->reference_sum / (double)s->reference_tokens, (long long)s->reference_tokens);
+}
+
+static assay_status fill(const struct scorer *s, struct assay_error *error)
+{
+    static const enum gate_evidence evidence[] = {GATE_NLL_DECODE, GATE_NLL_PREFILL};
+    static const enum gate_limit tokens[] = {GATE_LIMIT_DECODE_TOKENS, GATE_LIMIT_PREFILL_TOKENS};
+    static const enum gate_limit changes[] = {GATE_LIMIT_DECODE_CHANGE, GATE_LIMIT_PREFILL_CHANGE};
+    struct gate_result *result = s->bench->result;
+    if (s->tokens == 0)
+        return assay_fail(error, ASSAY_E_CORRUPT, "gate", "nll", "the held-out texts are empty");
+    for (int path = 0; path < 2; path++) {
+        struct gate_change *change = &result->change[path];
+        struct gate_item *item = &result->item[evidence[path]];
+        TRY(estimate(s, path, change, error));
+        item->taken = GATE_TAKEN;
+        item->coverage = s->coverage[2 * path + 1];
+        result->measured[tokens[path]] = (double)s->tokens;
+        result->measured[changes[path]] = change->high;
+        snprintf(item->note, sizeof item->note,
+                 "%.6f nats a token without, change %+.2e (95 %%: %+.2e to %+.2e, standard error "
+                 "%.1e)",
+                 s->total[2 * path] / (double)s->tokens, change->mean, change->low, change->high,
+                 change->standard_error);
+    }
+    fill_baseline(s);
+    return ASSAY_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static assay_status open_scorer(struct scorer *s, struct assay_error *error)
+{
+    const int64_t positions = assay_model_config(s->bench->model)->max_positions;
+    const int64_t rows = LOGIT_FLOATS / s->bench->vocab;
+    s->window = s->bench->options->quick ? QUICK_WINDOW : WINDOW;
+    if (s->window > positions)
+        s->window = positions;
+    s->piece = rows < 16 ? 16 : rows > 512 ? 512 : rows;
+    s->logits = malloc((size_t)(s->piece * s->bench->vocab) * sizeof *s->logits);
+    bool good = s->logits != NULL;
+    for (int path = 0; path < 2; path++) {
+        s->base[path] = calloc(MAX_SEGMENTS, sizeof **s->base);
+        s->difference[path] = calloc(MAX_SEGMENTS, sizeof **s->difference);
+        good = good && s->base[path] != NULL && s->difference[path] != NULL;
+    }
+    for (int way = 0; way < NUM_WAYS; way++) {
+        struct assay_session_options options = assay_session_defaults();
+        const bool with = way == DECODE_WITH || way == PREFILL_WITH;
+        options.capacity = s->window;
+        options.prefill_chunk = s->piece;
+        options.recurrent_limit = way == DECODE_WITHOUT || way == DECODE_WITH ? s->piece : 0;
+        options.trades = with ? 1u << (unsigned)s->bench->options->trade : 0;
+        TRY(assay_session_create(with ? s->bench->with : s->bench->without, s->bench->model,
+                                 &options, &s->session[way], error));
+        s->loss[way] = calloc((size_t)s->window, sizeof **s->loss);
+        good = good && s->loss[way] != NULL;
+    }
+    return good ? ASSAY_OK : assay_fail(error, ASSAY_E_MEMORY, "gate", "nll", "no memory");
+}
+
+static void close_scorer(struct scorer *s)
+{
+    for (int way = 0; way < NUM_WAYS; way++) {
+        assay_session_destroy(s->session[way]);
+        free(s->loss[way]);
+    }
+    for (int path = 0; path < 2; path++) {
+        free(s->base[path]);
+        free(s->difference[path]);
+    }
+    free(s->logits);
+}
+
+assay_status gate_collect_nll(struct gate_bench *bench, struct assay_error *error)
+{
+    struct gate_result *result = bench->result;
+    struct scorer s = {.bench = bench};
+    s.windows_total = (int64_t)GATE_MAX_TEXTS * (bench->options->quick ? QUICK_WINDOWS : WINDOWS);
+    assay_status status = open_scorer(&s, error);
+    for (int i = 0; i < GATE_MAX_TEXTS && status == ASSAY_OK; i++) {
+        status = score_text(&s, gate_texts[i], &result->loss[i], error);
+        result->num_losses = i + 1;
+    }
+    if (status == ASSAY_OK)
+        status = fill(&s, error);
+    close_scorer(&s);
+    return status;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the collectors of evidence share: the open model, one context without the trade and one
+ * with it, coverage, progress, the golden data.
+ */
+#ifndef GATE_BENCH_H
+#define GATE_BENCH_H
+
+#include <assay/context.h>
+#include <assay/model.h>
+#include <assay/route.h>
+#include <assay/session.h>
+#include <assay/tokenizer.h>
+
+#include "case.h"
+#include "gate.h"
+#include "gate_try.h"
+
+struct gate_bench {
+    const struct gate_options *options;
+    struct gate_result *result;
+    assay_model *model;
+    assay_tokenizer *tokenizer;
+    int64_t vocab;                     /* floats of a row of logits */
+    int64_t addressable;               /* tokens that may be chosen */
+    assay_context *without, *with;     /* the trade; a planted route is forced in `with` */
+    const struct case_mutant *planted; /* NULL: none */
+    char references[1200];             /* folder of the model's FP64 references, or "" */
+};
+
+ASSAY_MUST_USE assay_status gate_bench_open(const struct gate_options *options,
+                                            struct gate_result *result, struct gate_bench *bench,
+                                            struct assay_error *error);
+void gate_bench_close(struct gate_bench *bench);
+
+/* A context of num_threads with the planted route, if any, forced. */
+ASSAY_MUST_USE assay_status gate_bench_context(const struct gate_bench *bench, int num_threads,
+                                               assay_context **context, struct assay_error *error);
+/* Runs so far, in this context, of the routes that the trade changes. A planted route stands in
+ * for them. */
+uint64_t gate_bench_coverage(const struct gate_bench *bench, const assay_context *context);
+/* True when the trade changes this route: when its name begins with a coverage prefix. */
+bool gate_bench_changes(const struct gate_bench *bench, const char *route);
+/* ASSAY_E_CANCELLED when the caller wants to stop. */
+ASSAY_MUST_USE assay_status gate_bench_progress(const struct gate_bench *bench, const char *what,
+                                                int64_t done, int64_t total,
+                                                struct assay_error *error);
+
+/* DATA/a/b into path[size]. */
+void gate_bench_data(const struct gate_bench *bench, const char *name, char *path, size_t size);
+/* Token ids of a held-out text of DATA/corpora; free with assay_tokens_free. */
+ASSAY_MUST_USE assay_status gate_bench_text(const struct gate_bench *bench, const char *file,
+                                            int32_t **ids, size_t *num_ids,
+                                            struct assay_error *error);
+extern const char *const gate_texts[GATE_MAX_TEXTS]; /* "prose", ...: heldout-<name>.txt */
+
+/* Each takes one piece of evidence: fills its item's coverage and note, its measured values and
+ * its part of the result. An error means that it could not be taken. */
+typedef assay_status gate_collector(struct gate_bench *bench, struct assay_error *error);
+gate_collector gate_collect_ops;
+gate_collector gate_collect_drift;
+gate_collector gate_collect_greedy;
+gate_collector gate_collect_nll; /* nll-decode, nll-prefill and baseline */
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads a policy. Nothing is optional and nothing is ignored: a key that is misspelt would be a
+ * limit that is not checked.
+ *
+ *   {"version": N, "trades": {TRADE: {"owner": "...", "expires": "YYYY-MM-DD",
+ *     "evidence": {EVIDENCE: {LIMIT: number, ...}, ...}}}}
+ */
+#include "gate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "gate_try.h"
+
+struct reader {
+    const char *file;
+    struct assay_error *error;
+};
+
+static const char *type_name(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return "a number";
+    default:
+        return "true, false or null";
+    }
+}
+
+/* The member `key` of the object at `place`, of a type that `is` accepts. */
+static assay_status member(const struct reader *r, const json_t *object, const char *place,
+                           const char *key, const char *wanted, bool fits(const json_t *),
+                           json_t **value)
+{
+    *value = json_object_get(object, key);
+    if (*value == NULL)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, place, "the key \"%s\" is missing",
+                          key);
+    if (!fits(*value))
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, place, "\"%s\" must be %s, is %s", key,
+                          wanted, type_name(*value));
+    return ASSAY_OK;
+}
+
+static bool is_object(const json_t *value)
+{
+    return json_is_object(value);
+}
+static bool is_string(const json_t *value)
+{
+    return json_is_string(value);
+}
+static bool is_number(const json_t *value)
+{
+    return json_is_number(value);
+}
+static bool is_integer(const json_t *value)
+{
+    return json_is_integer(value);
+}
+
+/* Every key of the object is among names[0, count). */
+static assay_status known_keys(const struct reader *r, json_t *object, const char *place,
+                               const char *const *names, size_t count)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        bool known = false;
+        char list[256] = "";
+        for (size_t i = 0; i < count; i++) {
+            known = known || strcmp(key, names[i]) == 0;
+            const size_t used = strlen(list);
+            snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i]);
+        }
+        if (!known)
+            return assay_fail(r->error, ASSAY_E_PARSE, r->file, place,
+                              "unknown key \"%.64s\"; known: %s", key, list);
+    }
+    return ASSAY_OK;
+}
+
+static assay_status read_limit(const struct reader *r, const json_t *object, const char *place,
+                               const struct gate_limit_row *row, double *limit)
+{
+    json_t *value;
+    TRY(member(r, object, place, row->key, "a number", is_number, &value));
+    *limit = json_number_value(value);
+    if (!isfinite(*limit) || *limit < 0.0)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, place,
+                          "\"%s\" must be a number >= 0, is %g", row->key, *limit);
+    if (row->side == GATE_LEAST && *limit < 1.0)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, place,
+                          "\"%s\" must be at least 1, is %g: no evidence decides nothing", row->key,
+                          *limit);
+    return ASSAY_OK;
+}
+
+static assay_status read_evidence(const struct reader *r, const json_t *object, const char *trade,
+                                  struct gate_policy *policy)
+{
+    for (int e = 0; e < GATE_NUM_EVIDENCE; e++) {
+        const char *keys[GATE_NUM_LIMITS], *name = gate_evidence_rows[e].name;
+        size_t num_keys = 0;
+        char above[96], place[96];
+        json_t *item;
+        snprintf(above, sizeof above, "%.48s.evidence", trade);
+        snprintf(place, sizeof place, "%.60s.%s", above, name);
+        TRY(member(r, object, above, name, "an object", is_object, &item));
+        for (int i = 0; i < GATE_NUM_LIMITS; i++)
+            if ((int)gate_limit_rows[i].evidence == e)
+                keys[num_keys++] = gate_limit_rows[i].key;
+        TRY(known_keys(r, item, place, keys, num_keys));
+        for (int i = 0; i < GATE_NUM_LIMITS; i++)
+            if ((int)gate_limit_rows[i].evidence == e)
+                TRY(read_limit(r, item, place, &gate_limit_rows[i], &policy->limit[i]));
+    }
+    return ASSAY_OK;
+}
+
+/* 2027-11-30, and a day that exists. */
+static bool is_date(const char *text)
+{
+    static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year, month, day, length = 0;
+    return strlen(text) == 10 && sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &length) == 3 &&
+           length == 10 && year >= 2000 && month >= 1 && month <= 12 && day >= 1 &&
+           day <= days[month - 1];
+}
+
+static assay_status read_trade(const struct reader *r, json_t *object, const char *name,
+                               struct gate_policy *policy)
+{
+    static const char *const keys[] = {"owner", "expires", "evidence"};
+    const char *evidence[GATE_NUM_EVIDENCE];
+    json_t *owner, *expires, *items;
+    char place[96];
+    if (assay_trade_find(name) == ASSAY_NUM_TRADES)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades", "unknown trade \"%.64s\"",
+                          name);
+    TRY(known_keys(r, object, name, keys, sizeof keys / sizeof *keys));
+    TRY(member(r, object, name, "owner", "a string", is_string, &owner));
+    TRY(member(r, object, name, "expires", "a string", is_string, &expires));
+    TRY(member(r, object, name, "evidence", "an object", is_object, &items));
+    if (json_string_length(owner) == 0 || json_string_length(owner) >= sizeof policy->owner)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, name,
+                          "\"owner\" must have 1 to %zu bytes", sizeof policy->owner - 1);
+    if (!is_date(json_string_value(expires)))
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, name,
+                          "\"expires\" must be a date such as 2027-11-30, is \"%.32s\"",
+                          json_string_value(expires));
+    for (int e = 0; e < GATE_NUM_EVIDENCE; e++)
+        evidence[e] = gate_evidence_rows[e].name;
+    snprintf(place, sizeof place, "%.64s.evidence", name);
+    TRY(known_keys(r, items, place, evidence, GATE_NUM_EVIDENCE));
+    snprintf(policy->owner, sizeof policy->owner, "%s", json_string_value(owner));
+    snprintf(policy->expires, sizeof policy->expires, "%.10s", json_string_value(expires));
+    return read_evidence(r, items, name, policy);
+}
+
+static assay_status read_root(const struct reader *r, json_t *root, enum assay_trade trade,
+                              struct gate_policy *policy)
+{
+    static const char *const keys[] = {"version", "trades"};
+    const char *name = assay_trade_name(trade), *key;
+    json_t *version, *trades, *value;
+    bool found = false;
+    if (!json_is_object(root))
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "policy", "must be an object, is %s",
+                          type_name(root));
+    TRY(known_keys(r, root, "policy", keys, 2));
+    TRY(member(r, root, "policy", "version", "a whole number", is_integer, &version));
+    TRY(member(r, root, "policy", "trades", "an object", is_object, &trades));
+    json_object_foreach(trades, key, value)
+    {
+        struct gate_policy other = {0};
+        if (!json_is_object(value))
+            return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades",
+                              "\"%.64s\" must be an object, is %s", key, type_name(value));
+        TRY(read_trade(r, value, key, &other));
+        if (strcmp(key, name) != 0)
+            continue;
+        found = true;
+        *policy = other;
+    }
+    policy->version = json_integer_value(version);
+    if (policy->version < 1)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "policy",
+                          "\"version\" must be at least 1, is %lld", (long long)policy->version);
+    if (!found)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades",
+                          "there is no policy for %s: it cannot be gated", name);
+    return ASSAY_OK;
+}
+
+assay_status gate_policy_read(const char *text, size_t bytes, const char *file,
+                              enum assay_trade trade, struct gate_policy *policy,
+                              struct assay_error *error)
+{
+    const struct reader r = {.file = file, .error = error};
+    json_error_t where;
+    *policy = (struct gate_policy){0};
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL)
+        return assay_fail(error, ASSAY_E_PARSE, file, "policy", "line %d, column %d: %s",
+                          where.line, where.column, where.text);
+    assay_status status = read_root(&r, root, trade, policy);
+    json_decref(root);
+    if (status == ASSAY_OK)
+        status = assay_gate_digest(text, bytes, policy->digest, error);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A gate run as text for a terminal, as JSON and as one self-contained HTML page. All three only
+ * write to the stream; the caller checks it.
+ */
+#ifndef GATE_REPORT_H
+#define GATE_REPORT_H
+
+#include <stdio.h>
+
+#include "gate.h"
+
+void gate_report_text(const struct gate_result *result, FILE *out);
+void gate_report_html(const struct gate_result *result, FILE *out);
+void gate_report_junit(const struct gate_result *result, FILE *out);
+/* The JSON text, allocated (free()); NULL when out of memory. */
+char *gate_report_json(const struct gate_result *result);
+
+/* ---- shared by the writers ------------------------------------------------------------------ */
+
+/* Text with & < > " as entities. */
+void gate_report_escape(FILE *out, const char *text);
+/* "<= 0.005", ">= 100" */
+void gate_report_limit(const struct gate_result *result, enum gate_limit limit, char text[32]);
+/* The measured value, "-" when it was not taken. */
+void gate_report_value(const struct gate_result *result, enum gate_limit limit, char text[32]);
+/* Coverage in words: "1234 runs", "blind", "without the trade". */
+void gate_report_coverage(const struct gate_result *result, enum gate_evidence evidence,
+                          char text[48]);
+/* The drift runs as an inline SVG (gate_report_svg.c); nothing when there are none. */
+void gate_report_svg(const struct gate_result *result, FILE *out);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sigmoid_mul's forward-error bound. Derivation: sigmoid_mul_bound.md.
+ */
+#include "sigmoid_mul_oracle.h"
+
+#include <math.h>
+
+#include "bounds.h"
+#include "words.h"
+
+void oracle_sigmoid_mul_bound(const void *args, const struct oracle_route *route,
+                              struct oracle_output *outputs)
+{
+    const struct assay_sigmoid_mul_args *a = args;
+    struct oracle_output *y = &outputs[0];
+    bool binary64 = route->profile == ASSAY_PROFILE_F64;
+    double u = binary64 ? ORACLE_U64 : ORACLE_U32, tiny = binary64 ? ORACLE_TINY64 : ORACLE_TINY32;
+    for (int64_t i = 0; i < y->count; i++) {
+        double magnitude = fabs(y->value[i]), x = fabs(oracle_get(&a->x, i));
+        double gate = oracle_sigmoid_mul_gate(a, i), sigmoid = 1 / (1 + exp(-gate));
+        if (!isfinite(magnitude))
+            continue;
+        double underflow = binary64 ? tiny : fmin(tiny, sigmoid);
+        y->term[ORACLE_TERM_PRODUCTS][i] = oracle_gamma(1, u) * magnitude + tiny;
+        y->term[ORACLE_TERM_FUNCTIONS][i] = oracle_gamma(6, u) * magnitude + x * underflow;
+    }
+    oracle_bound_output_rounding(y);
+    oracle_bound_rms(y, oracle_inputs_independent(), 1);
+}

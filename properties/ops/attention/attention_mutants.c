@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attention with one planted fault each, and the control: the same code with none, which must
+ * pass. Written against the contract only; shares nothing with the engine's routes.
+ */
+#include "attention_mutants.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "words.h"
+
+/* X(enumerator, short name, what is wrong, ids of bug-catalogue.md); the control is apart. */
+#define FAULT_TABLE(X)                                                                          \
+    X(FUTURE_KEY, "future_key", "each query sees the key after its own", "")                    \
+    X(OWN_KEY_MASKED, "own_key_masked", "each query misses its own key", "")                    \
+    X(START_IGNORED, "start_ignored", "positions begin at 0 instead of start", "")              \
+    X(TAIL_SKIPPED, "tail_skipped", "keys after the last whole block of 8 are skipped", "B025") \
+    X(HEAD_MODULO, "head_modulo", "query head h reads key head h % G", "")                      \
+    X(HEAD_SHIFT, "head_shift", "heads per key head are rounded to a power of two", "B026")     \
+    X(VALUE_NEIGHBOUR, "value_neighbour", "values come from the next key head", "")             \
+    X(SUM_UNMASKED, "sum_unmasked", "the sum includes keys that the mask removes", "")          \
+    X(SUM_PARTIAL, "sum_partial", "the sum misses the first key", "")                           \
+    X(NO_MAXIMUM, "no_maximum", "the maximum is not subtracted", "")                            \
+    X(SENTINEL, "sentinel", "the running maximum starts at -50000", "B019")                     \
+    X(PADDED_MAXIMUM, "padded_maximum", "padded lanes of score 0 join the maximum", "B022")     \
+    X(PADDED_SUM, "padded_sum", "padded lanes of score 0 join the sum", "B022")                 \
+    X(NO_SCALE, "no_scale", "the scale is left out", "")                                        \
+    X(SCALE_SQUARED, "scale_squared", "1/D instead of 1/sqrt(D)", "")                           \
+    X(NO_GATE, "no_gate", "the gate is ignored", "")                                            \
+    X(GATE_SILU, "gate_silu", "gated by silu instead of sigmoid", "")                           \
+    X(GATE_ON_QUERY, "gate_on_query", "the gate multiplies queries instead of sums", "")        \
+    X(HALVES, "halves", "query and gate are split in the middle of the row, not per head", "")  \
+    X(FP16_SUM, "fp16_sum", "values are accumulated in fp16 before the division", "B023")       \
+    X(BF16_WEIGHTS, "bf16_weights", "weights are rounded to bf16", "")                          \
+    X(STALE_MAXIMUM, "stale_maximum", "the sum of the first half keeps its own maximum",        \
+      "B020 B034")                                                                              \
+    X(BLOCK_STORE, "block_store", "every block of 16 values is stored from the first", "B032")  \
+    X(DIMENSION, "dimension", "the last element is left out of the score", "")                  \
+    X(ONE_ELEMENT, "one_element", "one element is off by 2^-7", "")
+
+enum fault {
+    NONE,
+#define FAULT_ENUM(enumerator, name, text, ids) enumerator,
+    FAULT_TABLE(FAULT_ENUM)
+#undef FAULT_ENUM
+};
+
+struct row {
+    const struct assay_attention_args *a;
+    enum fault fault;
+    int64_t token, head, key_head, num_keys;
+    double *weight;
+};
+
+static int64_t key_head_of(const struct assay_attention_args *a, int64_t head, enum fault fault)
+{
+    int64_t key_heads = a->k_cache.extent[1], ratio = a->q.extent[1] / key_heads;
+    if (fault == HEAD_MODULO)
+        return head % key_heads;
+    if (fault == HEAD_SHIFT) {
+        int64_t rounded = 1;
+        while (rounded < ratio)
+            rounded *= 2;
+        return head / rounded;
+    }
+    return head / ratio;
+}
+
+/* Element d of a query or gate; HALVES takes both as halves of the token's whole packed row. */
+static double get(const struct row *r, const struct assay_tensor *tensor, int64_t d, bool is_gate)
+{
+    const struct assay_attention_args *a = r->a;
+    int64_t heads = a->q.extent[1], width = tensor->extent[2];
+    const char *gate = a->gate.data, *q = a->q.data;
+    size_t size = assay_dtype_bytes(a->q.dtype);
+    if (r->fault == HALVES && gate == q + (size_t)a->q.extent[2] * size &&
+        a->q.stride[1] == a->q.extent[2] + a->gate.extent[2]) {
+        int64_t at = (is_gate ? heads * a->q.extent[2] : 0) + r->head * width + d;
+        struct assay_tensor whole = assay_tensor_1d(
+            (char *)a->q.data + (size_t)(r->token * a->q.stride[0]) * size, a->q.dtype, at + 1);
+        return oracle_get(&whole, at);
+    }
+    return oracle_get(tensor, (r->token * heads + r->head) * width + d);
+}
+
+static double gate_of(const struct row *r, int64_t d)
+{
+    double x = get(r, &r->a->gate, d, true), sigmoid = 1 / (1 + exp(-x));
+    return r->fault == GATE_SILU ? x * sigmoid : sigmoid;
+}
+
+static double score_of(const struct row *r, int64_t j)
+{
+    const struct assay_attention_args *a = r->a;
+    int64_t width = a->q.extent[2], last = r->fault == DIMENSION && width > 1 ? width - 1 : width;
+    double sum = 0, scale = r->fault == NO_SCALE ? 1 : a->scale;
+    if (r->fault == SCALE_SQUARED)
+        scale *= a->scale;
+    for (int64_t d = 0; d < last; d++) {
+        double q = get(r, &a->q, d, false);
+        if (r->fault == GATE_ON_QUERY && a->gate.data != NULL && d < a->gate.extent[2])
+            q *= gate_of(r, d);
+        sum += q * oracle_get(&a->k_cache, (j * a->k_cache.extent[1] + r->key_head) * width + d);
+    }
+    return sum * scale;
+}
+
+/* Fills the weights and returns what they are divided by. */
+static double weigh(const struct row *r)
+{
+    enum fault fault = r->fault;
+    double top = fault == SENTINEL ? -50000 : -INFINITY, sum = 0, first_half = -INFINITY;
+    int64_t padded = (r->num_keys + 15) / 16 * 16 - r->num_keys, half = r->num_keys / 2;
+    for (int64_t j = 0; j < r->num_keys; j++) {
+        r->weight[j] = score_of(r, j);
+        top = r->weight[j] > top ? r->weight[j] : top;
+        first_half = j < half ? top : first_half;
+    }
+    if (fault == PADDED_MAXIMUM && padded > 0 && top < 0)
+        top = 0;
+    if (fault == NO_MAXIMUM)
+        top = 0;
+    for (int64_t j = 0; j < r->num_keys; j++) {
+        double score = r->weight[j];
+        /* as a binary32 kernel has it: below 2^-149 nothing is left, above 2^128 infinity */
+        double w = (double)(float)exp(score - top);
+        r->weight[j] = fault == BF16_WEIGHTS ? oracle_round(w, ASSAY_BF16) : w;
+        if (fault == STALE_MAXIMUM && j < half)
+            w = exp(score - first_half);
+        if (fault != SUM_PARTIAL || j > 0 || r->num_keys == 1)
+            sum += w;
+    }
+    if (fault == PADDED_SUM)
+        sum += (double)padded * exp(-top);
+    for (int64_t j = r->num_keys; fault == SUM_UNMASKED && j < r->a->start + r->a->q.extent[0]; j++)
+        sum += exp(score_of(r, j) - top);
+    return sum;
+}
+
+static void attend(const struct row *r)
+{
+    const struct assay_attention_args *a = r->a;
+    int64_t width = a->v_cache.extent[2], key_heads = a->v_cache.extent[1];
+    int64_t row = r->token * a->q.extent[1] + r->head;
+    int64_t value_head = r->key_head;
+    double divisor = weigh(r), gates[512];
+    if (r->fault == VALUE_NEIGHBOUR)
+        value_head = (value_head + 1) % key_heads;
+    for (int64_t d = 0; d < width && a->gate.data != NULL; d++)
+        gates[d] = r->fault == NO_GATE || r->fault == GATE_ON_QUERY ? 1 : gate_of(r, d);
+    for (int64_t d = 0; d < width; d++) {
+        double sum = 0;
+        for (int64_t j = 0; j < r->num_keys; j++) {
+            sum += r->weight[j] * oracle_get(&a->v_cache, (j * key_heads + value_head) * width + d);
+            if (r->fault == FP16_SUM)
+                sum = oracle_round(sum, ASSAY_F16);
+        }
+        double value = sum / divisor * (a->gate.data != NULL ? gates[d] : 1);
+        if (r->fault == ONE_ELEMENT && row == 0 && d == width / 2)
+            value *= 1 + 0x1p-7; /* one bf16 step: lost in any norm over a large output */
+        oracle_put(&a->y, row * width + d, value);
+        if (r->fault == BLOCK_STORE && d >= 16)
+            oracle_put(&a->y, row * width + d % 16, value);
+    }
+}
+
+static int64_t num_keys(const struct assay_attention_args *a, int64_t token, enum fault fault)
+{
+    int64_t count = (fault == START_IGNORED ? 0 : a->start) + token + 1;
+    if (fault == FUTURE_KEY && count < a->k_cache.extent[0])
+        return count + 1;
+    if (fault == OWN_KEY_MASKED && count > 1)
+        return count - 1;
+    if (fault == TAIL_SKIPPED && count > 8)
+        return count / 8 * 8;
+    return count;
+}
+
+static assay_status run(const void *args, enum fault fault)
+{
+    const struct assay_attention_args *a = args;
+    double *weight = malloc((size_t)(a->start + a->q.extent[0] + 1) * sizeof *weight);
+    if (weight == NULL)
+        return ASSAY_E_MEMORY;
+    for (int64_t token = 0; token < a->q.extent[0]; token++) {
+        for (int64_t head = 0; head < a->q.extent[1]; head++) {
+            struct row r = {
+                a,     fault, token, head, key_head_of(a, head, fault), num_keys(a, token, fault),
+                weight};
+            attend(&r);
+        }
+    }
+    free(weight);
+    return ASSAY_OK;
+}
+
+#define RUN_FUNCTION(fault)                                                                    \
+    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
+    {                                                                                          \
+        (void)context;                                                                         \
+        (void)workspace;                                                                       \
+        return run(args, fault);                                                               \
+    }
+#define FAULT_FUNCTION(enumerator, name, text, ids) RUN_FUNCTION(enumerator)
+RUN_FUNCTION(NONE)
+FAULT_TABLE(FAULT_FUNCTION)
+
+#define MUTANT(enumerator, short_name, text, ids)             \
+    {.fault = text,                                           \
+     .catalogue = ids,                                        \
+     .route = {.name = "attention.mutant." short_name ".cpu", \
+               .backend = ASSAY_CPU,                          \
+               .profile = ASSAY_PROFILE_F32,                  \
+               .run = run_##enumerator}},
+
+const struct case_mutant attention_mutants[ATTENTION_NUM_MUTANTS] = {
+    MUTANT(NONE, "control", NULL, "") FAULT_TABLE(MUTANT)};

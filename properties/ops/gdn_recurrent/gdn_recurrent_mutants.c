@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gdn_recurrent with one planted fault each, and the control: the same code with none, which must
+ * pass. Written against the contract only; shares nothing with the engine's routes.
+ */
+#include "gdn_recurrent_mutants.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "words.h"
+
+enum fault {
+    NONE,
+    LATE_DECAY,
+    UNDECAYED_PREDICTION,
+    HEAD_MODULO,
+    STATE_IGNORED,
+    STATE_LOST,
+    BETA_TWICE,
+    BETA_OMITTED,
+    GATES_OF_ROW_ZERO,
+    QUERY_UNSCALED,
+    NEIGHBOUR_DECAY,
+    KEY_QUERY_SWAPPED,
+    STATE_TRANSPOSED,
+    OUTPUT_BEFORE_UPDATE,
+    STATE_BF16,
+    ONE_ELEMENT,
+};
+
+/* A head at work: its state as the call sees it, [dk, dv]. */
+struct head {
+    const struct assay_gdn_recurrent_args *a;
+    int64_t head, key_dim, value_dim;
+    double *state;
+    enum fault fault;
+};
+
+/* Place of S[i, n] in the tensor. */
+static int64_t place(const struct head *h, int64_t i, int64_t n)
+{
+    int64_t base = h->head * h->key_dim * h->value_dim;
+    return base + (h->fault == STATE_TRANSPOSED ? n * h->key_dim + i : i * h->value_dim + n);
+}
+
+static double gate(const struct head *h, const struct assay_tensor *tensor, int64_t t)
+{
+    if (h->fault == GATES_OF_ROW_ZERO)
+        t = 0;
+    if (h->fault == NEIGHBOUR_DECAY && tensor == &h->a->g && t > 0 && t == tensor->extent[0] - 1)
+        t--;
+    return oracle_get(tensor, t * tensor->extent[1] + h->head);
+}
+
+/* Row t of q or k for this value head. */
+static int64_t key_row(const struct head *h, int64_t t)
+{
+    int64_t key_heads = h->a->q.extent[1], ratio = h->a->v.extent[1] / key_heads;
+    int64_t key_head = h->fault == HEAD_MODULO ? h->head % key_heads : h->head / ratio;
+    return (t * key_heads + key_head) * h->key_dim;
+}
+
+static double effective_beta(const struct head *h, int64_t t)
+{
+    double beta = gate(h, &h->a->beta, t);
+    return h->fault == BETA_TWICE ? beta * beta : h->fault == BETA_OMITTED ? 1 : beta;
+}
+
+static double column(struct head *h, int64_t t, int64_t n, double v)
+{
+    const struct assay_gdn_recurrent_args *a = h->a;
+    bool swapped = h->fault == KEY_QUERY_SWAPPED;
+    const struct assay_tensor *q = swapped ? &a->k : &a->q, *k = swapped ? &a->q : &a->k;
+    double alpha = exp(gate(h, &a->g, t)), prediction = 0, o = 0;
+    double scale = h->fault == QUERY_UNSCALED ? 1 : a->scale;
+    bool early = h->fault == LATE_DECAY || h->fault == UNDECAYED_PREDICTION;
+    for (int64_t i = 0; i < h->key_dim; i++) {
+        double *s = &h->state[i * h->value_dim + n];
+        prediction += (early ? *s : alpha * *s) * oracle_get(k, key_row(h, t) + i);
+        if (h->fault == OUTPUT_BEFORE_UPDATE)
+            o += alpha * *s * scale * oracle_get(q, key_row(h, t) + i);
+    }
+    double delta = effective_beta(h, t) * (v - prediction);
+    for (int64_t i = 0; i < h->key_dim; i++) {
+        double *s = &h->state[i * h->value_dim + n], k_i = oracle_get(k, key_row(h, t) + i);
+        double next =
+            h->fault == LATE_DECAY ? alpha * (*s + k_i * delta) : alpha * *s + k_i * delta;
+        if (h->fault != OUTPUT_BEFORE_UPDATE)
+            o += next * scale * oracle_get(q, key_row(h, t) + i);
+        if (h->fault == STATE_BF16)
+            next = oracle_round(next, ASSAY_BF16);
+        *s = oracle_round(next, a->state.dtype);
+    }
+    return o;
+}
+
+static void run_head(struct head *h)
+{
+    const struct assay_gdn_recurrent_args *a = h->a;
+    int64_t cells = h->key_dim * h->value_dim;
+    for (int64_t i = 0; i < cells; i++)
+        h->state[i] = h->fault == STATE_IGNORED
+                          ? 0
+                          : oracle_get(&a->state, place(h, i / h->value_dim, i % h->value_dim));
+    for (int64_t t = 0; t < a->v.extent[0]; t++)
+        for (int64_t n = 0; n < h->value_dim; n++) {
+            int64_t at = (t * a->v.extent[1] + h->head) * h->value_dim + n;
+            oracle_put(&a->o, at, column(h, t, n, oracle_get(&a->v, at)));
+        }
+    if (h->fault == ONE_ELEMENT && h->head == 0)
+        h->state[cells / 2] *= 1 + 0x1p-9;
+    for (int64_t i = 0; i < cells && h->fault != STATE_LOST; i++)
+        oracle_put(&a->state, place(h, i / h->value_dim, i % h->value_dim), h->state[i]);
+}
+
+static assay_status run(const void *args, enum fault fault)
+{
+    const struct assay_gdn_recurrent_args *a = args;
+    struct head h = {
+        .a = a, .key_dim = a->q.extent[2], .value_dim = a->v.extent[2], .fault = fault};
+    h.state = malloc((size_t)(h.key_dim * h.value_dim) * sizeof *h.state);
+    if (h.state == NULL)
+        return ASSAY_E_MEMORY;
+    for (h.head = 0; h.head < a->v.extent[1]; h.head++)
+        run_head(&h);
+    free(h.state);
+    return ASSAY_OK;
+}
+
+/* The fp16 state passes through bf16: what the trade's gate must catch. */
+static bool state_is_f16(const void *args)
+{
+    const struct assay_gdn_recurrent_args *a = args;
+    return a->state.dtype == ASSAY_F16;
+}
+
+#define MUTANT_FUNCTION(fault)                                                                 \
+    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
+    {                                                                                          \
+        (void)context;                                                                         \
+        (void)workspace;                                                                       \
+        return run(args, fault);                                                               \
+    }
+MUTANT_FUNCTION(NONE)
+MUTANT_FUNCTION(LATE_DECAY)
+MUTANT_FUNCTION(UNDECAYED_PREDICTION)
+MUTANT_FUNCTION(HEAD_MODULO)
+MUTANT_FUNCTION(STATE_IGNORED)
+MUTANT_FUNCTION(STATE_LOST)
+MUTANT_FUNCTION(BETA_TWICE)
+MUTANT_FUNCTION(BETA_OMITTED)
+MUTANT_FUNCTION(GATES_OF_ROW_ZERO)
+MUTANT_FUNCTION(QUERY_UNSCALED)
+MUTANT_FUNCTION(NEIGHBOUR_DECAY)
+MUTANT_FUNCTION(KEY_QUERY_SWAPPED)
+MUTANT_FUNCTION(STATE_TRANSPOSED)
+MUTANT_FUNCTION(OUTPUT_BEFORE_UPDATE)
+MUTANT_FUNCTION(STATE_BF16)
+MUTANT_FUNCTION(ONE_ELEMENT)
+
+#define MUTANT(short_name, text, ids, kind)                    \
+    {                                                          \
+        .fault = text, .catalogue = ids, .route = {            \
+            .name = "gdn_recurrent.mutant." short_name ".cpu", \
+            .backend = ASSAY_CPU,                              \
+            .profile = ASSAY_PROFILE_F32,                      \
+            .run = run_##kind                                  \
+        }                                                      \
+    }
+
+const struct case_mutant gdn_recurrent_mutants[GDN_RECURRENT_NUM_MUTANTS] = {
+    MUTANT("control", NULL, "", NONE),
+    MUTANT("late_decay", "the decay is applied after the delta", "", LATE_DECAY),
+    MUTANT("undecayed_prediction", "the prediction reads the state before its decay", "",
+           UNDECAYED_PREDICTION),
+    MUTANT("head_modulo", "value head h reads key head h % Hk", "", HEAD_MODULO),
+    MUTANT("state_ignored", "every call starts from a zero state", "B063", STATE_IGNORED),
+    MUTANT("state_lost", "the state is not written back", "B060", STATE_LOST),
+    MUTANT("beta_twice", "beta is applied twice", "", BETA_TWICE),
+    MUTANT("beta_omitted", "beta is not applied", "B057", BETA_OMITTED),
+    MUTANT("row_zero", "the gates of row 0 are used for all rows", "B062", GATES_OF_ROW_ZERO),
+    MUTANT("q_unscaled", "q is not scaled", "", QUERY_UNSCALED),
+    MUTANT("neighbour_decay", "the last token takes the decay of the one before", "B056",
+           NEIGHBOUR_DECAY),
+    MUTANT("q_k_swapped", "q and k are swapped", "", KEY_QUERY_SWAPPED),
+    MUTANT("state_transposed", "the state is read and written as [dv, dk]", "", STATE_TRANSPOSED),
+    MUTANT("output_before_update", "o reads the state before the update", "", OUTPUT_BEFORE_UPDATE),
+    {.fault = "the state is rounded to bf16",
+     .catalogue = "",
+     .route = {.name = "gdn_recurrent.mutant.state_bf16.cpu",
+               .backend = ASSAY_CPU,
+               .profile = ASSAY_PROFILE_STATE16,
+               .when = "state is f16",
+               .accepts = state_is_f16,
+               .run = run_STATE_BF16}},
+    MUTANT("one_element", "one element of the state is off by 2^-9", "", ONE_ELEMENT),
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kv_append with one planted fault each, and the control: the same code with none, which must
+ * pass. Written against the contract only; shares nothing with the engine's routes.
+ */
+#include "kv_append_mutants.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "words.h"
+
+/* X(enumerator, short name, what is wrong, ids of bug-catalogue.md); the control is apart. */
+#define FAULT_TABLE(X)                                                                          \
+    X(START_PLUS_ONE, "start_plus_one", "rows land one slot late", "")                          \
+    X(START_ZERO, "start_zero", "rows land at the beginning of the cache", "B040")              \
+    X(VALUE_FROM_KEY, "value_from_key", "values are copied from k", "")                         \
+    X(TRUNCATION, "truncation", "rounded towards zero", "")                                     \
+    X(TIES_AWAY, "ties_away", "ties are rounded away from zero", "")                            \
+    X(OVERFLOW_CLAMPED, "overflow_clamped", "overflow gives the largest finite value", "")      \
+    X(NEXT_SLOT, "next_slot", "the slot after the last row is cleared", "B080")                 \
+    X(HEAD_STRIDE, "head_stride", "heads of k are taken as contiguous", "B044")                 \
+    X(HEADS_SWAPPED, "heads_swapped", "heads are stored in reverse order", "")                  \
+    X(TAIL_SKIPPED, "tail_skipped", "elements after the last whole 8 of a row are skipped", "") \
+    X(ONE_ELEMENT, "one_element", "one element is off by 2^-7", "")
+
+enum fault {
+    NONE,
+#define FAULT_ENUM(enumerator, name, text, ids) enumerator,
+    FAULT_TABLE(FAULT_ENUM)
+#undef FAULT_ENUM
+};
+
+/* What the cache gets instead of x; its own rounding then changes nothing. */
+static double distort(double x, enum assay_dtype dtype, enum fault fault)
+{
+    double nearest = oracle_round(x, dtype);
+    if (fault == OVERFLOW_CLAMPED && isinf(nearest) && isfinite(x))
+        return copysign(oracle_max_finite(dtype), x);
+    if (!isfinite(x) || nearest == x || dtype != ASSAY_BF16)
+        return x;
+    double step = 2 * oracle_half_ulp(fabs(x), dtype);
+    if (fault == TRUNCATION && fabs(nearest) > fabs(x))
+        return copysign(fabs(nearest) - step, x);
+    if (fault == TIES_AWAY && fabs(x) - fabs(nearest) == step / 2)
+        return copysign(fabs(nearest) + step, x);
+    return x;
+}
+
+static void append(const struct assay_tensor *rows, const struct assay_tensor *cache, int64_t start,
+                   enum fault fault)
+{
+    int64_t heads = cache->extent[1], width = cache->extent[2];
+    int64_t first = fault == START_ZERO ? 0 : start + (fault == START_PLUS_ONE);
+    for (int64_t i = 0; i < assay_tensor_count(rows); i++) {
+        int64_t row = i / width, d = i % width, slot = first + row / heads, head = row % heads;
+        if (slot >= cache->extent[0] || (fault == TAIL_SKIPPED && width > 8 && d >= width / 8 * 8))
+            continue;
+        if (fault == HEADS_SWAPPED)
+            head = heads - 1 - head;
+        double x = distort(oracle_get(rows, i), cache->dtype, fault);
+        if (fault == ONE_ELEMENT && i == width / 2)
+            x *= 1 + 0x1p-7;
+        oracle_put(cache, (slot * heads + head) * width + d, x);
+    }
+    int64_t next = first + rows->extent[0];
+    if (fault == NEXT_SLOT && next < cache->extent[0])
+        for (int64_t i = 0; i < heads * width; i++)
+            oracle_put(cache, next * heads * width + i, 0);
+}
+
+static assay_status run(const void *args, enum fault fault)
+{
+    const struct assay_kv_append_args *a = args;
+    struct assay_tensor k = a->k, v = a->v;
+    if (fault == HEAD_STRIDE)
+        k.stride[1] = k.extent[2];
+    if (fault == VALUE_FROM_KEY && k.extent[2] >= v.extent[2]) {
+        v = k;
+        v.extent[2] = a->v.extent[2];
+    }
+    append(&k, &a->k_cache, a->start, fault);
+    append(&v, &a->v_cache, a->start, fault);
+    return ASSAY_OK;
+}
+
+#define RUN_FUNCTION(fault)                                                                    \
+    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
+    {                                                                                          \
+        (void)context;                                                                         \
+        (void)workspace;                                                                       \
+        return run(args, fault);                                                               \
+    }
+#define FAULT_FUNCTION(enumerator, name, text, ids) RUN_FUNCTION(enumerator)
+RUN_FUNCTION(NONE)
+FAULT_TABLE(FAULT_FUNCTION)
+
+#define MUTANT(enumerator, short_name, text, ids)             \
+    {.fault = text,                                           \
+     .catalogue = ids,                                        \
+     .route = {.name = "kv_append.mutant." short_name ".cpu", \
+               .backend = ASSAY_CPU,                          \
+               .profile = ASSAY_PROFILE_EXACT,                \
+               .run = run_##enumerator}},
+
+const struct case_mutant kv_append_mutants[KV_APPEND_NUM_MUTANTS] = {
+    MUTANT(NONE, "control", NULL, "") FAULT_TABLE(MUTANT)};
