@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gmp.h>
+#include <mpfr.h>
+
 #define X(op) extern const struct oracle_op oracle_op_##op;
 #include "oracle_list.inc"
 #undef X
@@ -40,6 +43,11 @@ const char *oracle_term_name(enum oracle_term term)
 #undef TERM_NAME
     };
     return (unsigned)term < ORACLE_NUM_TERMS ? names[term] : "?";
+}
+
+void oracle_thread_end(void)
+{
+    mpfr_free_cache();
 }
 
 /* One block for all arrays of an output: value, own, alternative, terms, aux. */

@@ -98,6 +98,10 @@ assay_status oracle_evaluate(const struct oracle_op *op, const void *args,
                              const struct oracle_route *route, struct oracle_output *outputs,
                              bool *used_mpfr);
 
+/* Frees what the calling thread's oracles cached (MPFR constants); call it before a thread that
+ * evaluated oracles ends. */
+void oracle_thread_end(void);
+
 /* All ops with an oracle, sorted by name. */
 const struct oracle_op *const *oracle_ops(int *num_ops);
 const struct oracle_op *oracle_find(const char *name);

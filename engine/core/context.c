@@ -6,6 +6,9 @@
 
 #include <sched.h>
 #include <string.h>
+#if defined(ASSAY_SIMD) && defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 const char *assay_backend_name(enum assay_backend backend)
 {
@@ -19,12 +22,21 @@ const char *assay_isa_name(enum assay_isa isa)
     return (unsigned)isa < ASSAY_NUM_ISAS ? names[isa] : "?";
 }
 
+#if defined(ASSAY_SIMD) && defined(__x86_64__)
+/* clang 14's __builtin_cpu_supports does not know f16c. The builtin for AVX2 has asked the system,
+ * so the bit of leaf 1 is enough here. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 enum assay_isa assay_isa_detect(void)
 {
 #if defined(ASSAY_SIMD) && defined(__x86_64__)
     __builtin_cpu_init();
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                __builtin_cpu_supports("f16c");
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     return avx512 ? ASSAY_ISA_AVX512 : avx2 ? ASSAY_ISA_AVX2 : ASSAY_ISA_PORTABLE;

@@ -16,7 +16,7 @@
 
 #include <assay/tensor.h>
 
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 
 #define SIMD_PASTE_(a, b) a##_##b
 #define SIMD_PASTE(a, b)  SIMD_PASTE_(a, b)

@@ -2,7 +2,7 @@
  *
  * The key of gate records: digests of build and policy, names of the rest, the ledger's place.
  */
-#include <assay/gate.h>
+#include <assay/gate_record.h>
 
 #include <stdio.h>
 #include <stdlib.h>

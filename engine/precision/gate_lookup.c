@@ -3,7 +3,7 @@
  * Gate lookup: reads the ledger, never writes it. The tables are described in
  * golden/gate/gate_ledger.c.
  */
-#include "precision/gate_record.h"
+#include <assay/gate_record.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include <sqlite3.h>
-
-#include <assay/gate.h>
 
 #include "core/core.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 
 #define WHERE "session"
 

@@ -233,26 +233,31 @@ static assay_status write_reports(const struct gate_arguments *a, const struct g
     return write_file(a->junit, NULL, gate_report_junit, result, error);
 }
 
-/* Records and reports a finished run. */
+static assay_status add_to_ledger(const struct gate_result *result, const char *json,
+                                  gate_ledger *ledger, struct assay_error *error)
+{
+    int64_t id;
+    if (result->plant[0] != '\0' && result->verdict == GATE_PASS) {
+        printf("the planted fault was not caught; nothing was recorded\n");
+        return ASSAY_OK;
+    }
+    ASSAY_TRY(gate_ledger_add(ledger, result, json, &id, error));
+    printf("recorded as run %lld in %s\n", (long long)id, gate_ledger_path(ledger));
+    return ASSAY_OK;
+}
+
+/* Records and reports a finished run. Where one of the two fails, the other is still done. */
 static assay_status finish(const struct gate_arguments *a, const struct gate_result *result,
                            gate_ledger *ledger, struct assay_error *error)
 {
-    int64_t id;
     char *json = gate_report_json(result);
     gate_report_text(result, stdout);
     if (json == NULL)
         return assay_fail(error, ASSAY_E_MEMORY, "gate", "report", "no memory");
-    assay_status status = write_reports(a, result, json, error);
-    const bool missed = result->plant[0] != '\0' && result->verdict == GATE_PASS;
-    if (missed)
-        printf("the planted fault was not caught; nothing was recorded\n");
-    else if (status == ASSAY_OK) {
-        status = gate_ledger_add(ledger, result, json, &id, error);
-        if (status == ASSAY_OK)
-            printf("recorded as run %lld in %s\n", (long long)id, gate_ledger_path(ledger));
-    }
+    const assay_status recorded = add_to_ledger(result, json, ledger, error);
+    const assay_status written = write_reports(a, result, json, error);
     free(json);
-    return status;
+    return recorded != ASSAY_OK ? recorded : written;
 }
 
 /* All that may fail for reasons of the environment is tried before evidence is taken. */

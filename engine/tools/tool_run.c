@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/gate_record.h>
 #include <assay/route.h>
 #include <assay/session.h>
 #include <assay/tokenizer.h>
 
 #include "core/core.h"
-#include "precision/gate_record.h"
 #include "tools/run_options.h"
 #include "tools/tool.h"
 

@@ -169,6 +169,7 @@ static void *sweep_worker(void *argument)
         pthread_mutex_unlock(&s->mutex);
     }
     assay_context_destroy(context);
+    oracle_thread_end();
     return NULL;
 }
 

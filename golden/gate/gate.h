@@ -13,9 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
-#include <assay/gate.h>
+#include <assay/gate_record.h>
 #include <assay/precision.h>
 #include <assay/status.h>
 

@@ -26,6 +26,7 @@ struct gate_bench {
     assay_context *without, *with;     /* the trade; a planted route is forced in `with` */
     const struct case_mutant *planted; /* NULL: none */
     char references[1200];             /* folder of the model's FP64 references, or "" */
+    bool references_unknown;           /* the list of bundled models could not be read */
 };
 
 ASSAY_MUST_USE assay_status gate_bench_open(const struct gate_options *options,

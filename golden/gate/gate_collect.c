@@ -25,6 +25,7 @@ static void find_references(struct gate_bench *bench)
     json_t *model;
     gate_bench_data(bench, "gate/bundled.json", path, sizeof path);
     json_t *root = json_load_file(path, 0, NULL);
+    bench->references_unknown = root == NULL;
     json_array_foreach(json_object_get(root, "models"), i, model)
     {
         const char *digest = json_string_value(json_object_get(model, "digest"));

@@ -286,6 +286,15 @@ static assay_status whole_use(const struct engine *engine, struct assay_error *e
         status = assay_session_forward(session, prompt, NUM_PROMPT, ASSAY_LOGITS_NONE, NULL, error);
     if (status == ASSAY_OK)
         status = assay_session_generate(session, prompt, NUM_PROMPT, &generation, error);
+    if (status == ASSAY_OK) {
+        const struct assay_model_config *config = assay_model_config(engine->model);
+        float *state = malloc((size_t)(config->linear_value_heads * config->linear_key_dim *
+                                       config->linear_value_dim) *
+                              sizeof *state);
+        cr_assert_not_null(state);
+        status = assay_session_gdn_state(session, 0, state, error);
+        free(state);
+    }
     assay_session_destroy(session);
     assay_context_destroy(context);
     return status;

@@ -343,17 +343,26 @@ static assay_status render_step(const char *dir, struct products *made, struct a
                                       error);
 }
 
+static assay_status messages_step(const char *dir, struct products *made, struct assay_error *error)
+{
+    (void)dir;
+    static const struct assay_message messages[] = {
+        {.role = "user", .content = "Hi"},
+        {.role = "assistant", .content = "y", .reasoning = "x"},
+    };
+    struct assay_template_options options = {.add_generation_prompt = true};
+    return assay_template_render(messages, 2, &options, &made->text, &made->bytes, error);
+}
+
 Test(tokenizer_limits, fail_the_nth)
 {
     static const struct {
         const char *name;
         assay_status (*run)(const char *dir, struct products *made, struct assay_error *error);
         int fewest; /* failures that must have been tried: the countdown really reaches the code */
-    } steps[] = {{"open", open_step, 15},
-                 {"encode", encode_step, 8},
-                 {"decode", decode_step, 2},
-                 {"stream", stream_step, 1},
-                 {"render", render_step, 2}};
+    } steps[] = {{"open", open_step, 15},    {"encode", encode_step, 8},
+                 {"decode", decode_step, 2}, {"stream", stream_step, 1},
+                 {"render", render_step, 2}, {"messages", messages_step, 1}};
     struct support_dir dir;
     support_dir_make(&dir);
     json_t *root = support_small_tokenizer(support_pattern);

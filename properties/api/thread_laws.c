@@ -11,6 +11,7 @@
 #include "case_runs.h"
 #include "words.h"
 #include <assay/ops/add.h>
+#include <assay/ops/rmsnorm.h>
 
 static const int thread_counts[] = {1, 2, 3, 8};
 enum { NUM_CONTEXTS = 4, CASES_PER_ROUTE = 10 };
@@ -143,25 +144,28 @@ Test(threads, planted_dependence)
     assay_route_remove(&route);
 }
 
-/* Many short calls one after another: no call returns before its last range is done. */
+/* Many short calls one after another: none returns before its last range is done, none takes a
+ * range twice. rmsnorm hands out single rows, so every call wakes the threads. */
 Test(threads, many_short_calls)
 {
     assay_context *contexts[NUM_CONTEXTS];
     open_contexts(contexts);
-    enum { T = 64, I = 64 };
-    static float a[T * I], b[T * I], y[T * I];
-    struct assay_add_args args = {.a = assay_tensor_2d(a, ASSAY_F32, T, I),
-                                  .b = assay_tensor_2d(b, ASSAY_F32, T, I),
-                                  .y = assay_tensor_2d(y, ASSAY_F32, T, I)};
-    for (int pass = 0; pass < 400; pass++) {
-        for (int i = 0; i < T * I; i++) {
-            a[i] = (float)i;
-            b[i] = (float)pass;
+    enum { ROWS = 61, WIDTH = 16, PASSES = 500 };
+    static float x[ROWS * WIDTH], w[WIDTH], expected[ROWS * WIDTH], y[ROWS * WIDTH];
+    struct assay_rmsnorm_args args = {.x = assay_tensor_2d(x, ASSAY_F32, ROWS, WIDTH),
+                                      .w = assay_tensor_1d(w, ASSAY_F32, WIDTH),
+                                      .eps = 1e-6};
+    for (int pass = 0; pass < PASSES; pass++) {
+        for (int i = 0; i < ROWS * WIDTH; i++) {
+            x[i] = (float)(i % 37 - pass % 19);
+            w[i % WIDTH] = (float)(i % WIDTH + pass);
             y[i] = -1;
         }
-        cr_assert_eq(assay_add(contexts[pass % NUM_CONTEXTS], &args), ASSAY_OK);
-        for (int i = 0; i < T * I; i++)
-            cr_assert(y[i] == (float)(i + pass), "pass %d element %d", pass, i);
+        args.y = assay_tensor_2d(expected, ASSAY_F32, ROWS, WIDTH);
+        cr_assert_eq(assay_rmsnorm(contexts[0], &args), ASSAY_OK);
+        args.y = assay_tensor_2d(y, ASSAY_F32, ROWS, WIDTH);
+        cr_assert_eq(assay_rmsnorm(contexts[1 + pass % (NUM_CONTEXTS - 1)], &args), ASSAY_OK);
+        cr_assert(memcmp(y, expected, sizeof y) == 0, "pass %d", pass);
     }
     close_contexts(contexts);
 }

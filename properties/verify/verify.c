@@ -23,6 +23,7 @@ struct run {
     struct trial *trial;
     struct oracle_output outputs[ORACLE_MAX_OUTPUTS];
     struct verify_outcome *outcome;
+    bool small_by_design; /* a golden vector need not excite what a sweep's case must */
 };
 
 static double now(void)
@@ -196,9 +197,11 @@ static void run_route(struct run *r, const struct assay_route *route)
         report(r, VERDICT_STATUS, "another route than %s ran", route->name);
     check_memory(r, 0);
     compare_outputs(r, route);
-    if (r->spec->claims != NULL)
-        r->spec->claims(r->trial, r->outputs);
-    check_vacuous(r);
+    if (!r->small_by_design) {
+        if (r->spec->claims != NULL)
+            r->spec->claims(r->trial, r->outputs);
+        check_vacuous(r);
+    }
     if (r->outcome->verdict.finding == VERDICT_PASS)
         check_repeat(r);
 }
@@ -374,9 +377,8 @@ bool verify_vector(assay_context *context, struct vector *vector, const char *ro
             memcpy(r.outputs[k].own, vector->outputs[k].own, bytes);
         }
         r.oracle->bound(r.trial->args, &how, r.outputs);
+        r.small_by_design = true;
         run_route(&r, route);
-        if (outcome->verdict.finding == VERDICT_MISTRUSTED) /* small by design */
-            outcome->verdict.finding = VERDICT_PASS;
     }
     destroy_outputs(&r);
     return good;

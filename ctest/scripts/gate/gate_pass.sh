@@ -25,6 +25,13 @@ done
 expect 0 "$assay" run "$model" --prompt a --max-new 4 --gdn-state-fp16 --stats json
 err '"trades": "gdn-state-fp16", "gate": "passed"'
 
+# Data that does not say whether the model has references: less evidence is no pass.
+mkdir "$work/golden"
+cp -r "$(dirname "$model")/../corpora" "$work/golden/"
+# shellcheck disable=SC2086
+expect 2 "$assay" gate "$model" $trade --quick --ledger "$work/other.sqlite" --data "$work/golden"
+out 'INCONCLUSIVE: baseline: missing: whether the model has a reference is unknown'
+
 # Another model: one byte of the weights.
 cp -r "$model" "$work/model"
 chmod -R u+w "$work/model"

@@ -32,9 +32,9 @@ err 'not a sound SQLite file'
 expect 3 "$assay" run "$model" --prompt a --gdn-state-fp16 --ledger "$work/text"
 err 'not a sound SQLite file'
 
-# Interrupted: no verdict, nothing recorded.
+# Interrupted: no verdict, nothing recorded. (In the foreground: else timeout signals twice, and the second kills.)
 # shellcheck disable=SC2086
-expect 130 timeout --preserve-status -s INT 2 "$assay" gate "$model" $trade --ledger "$work/ledger.sqlite"
+expect 130 timeout --foreground --preserve-status -s INT 2 "$assay" gate "$model" $trade --ledger "$work/ledger.sqlite"
 err 'nothing was recorded'
 expect 1 "$assay" run "$model" --prompt a --gdn-state-fp16 --ledger "$work/ledger.sqlite"
 err 'no gate record of these options'

@@ -3,7 +3,7 @@
  * add, the plain route: one rounding of the exact sum. Written to be read.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/add/add_routes.h"
 
 #include <math.h>

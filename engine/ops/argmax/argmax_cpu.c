@@ -3,7 +3,7 @@
  * argmax, the plain route: one pass a row.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/argmax/argmax_routes.h"
 
 #include <math.h>

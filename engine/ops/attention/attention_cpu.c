@@ -4,7 +4,7 @@
  * one rounding into y. Written to be read.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/attention/attention_routes.h"
 
 #include <math.h>

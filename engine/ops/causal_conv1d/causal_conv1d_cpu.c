@@ -6,7 +6,7 @@
  * state, so that calls shorter than the state need no case of their own, and y may be x.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/causal_conv1d/causal_conv1d_routes.h"
 
 #include <math.h>

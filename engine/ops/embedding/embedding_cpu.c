@@ -4,7 +4,7 @@
  * bf16 value. Written to be read.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/embedding/embedding_routes.h"
 
 static void rows(void *argument, int64_t first, int64_t last)

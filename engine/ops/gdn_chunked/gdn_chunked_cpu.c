@@ -9,7 +9,7 @@
  * which forward substitution gives row by row, each column for itself.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/gdn_chunked/gdn_chunked_routes.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * gdn_gating, the plain route: the formulas in binary64, one rounding into g and beta.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/gdn_gating/gdn_gating_routes.h"
 
 #include <float.h>

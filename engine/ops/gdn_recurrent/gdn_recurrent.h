@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * assay_gdn_recurrent -- gated delta rule, token by token: S = e^g S; S += k (beta (v - S^T k))^T; o = scale S^T q
+ * assay_gdn_recurrent -- gated delta rule, token by token: S = e^g S; S += k (beta (v - S^T k))^T;
+ * o = scale S^T q
  *
  * [GDNREC-1] For t = 0 .. T-1 and each value head: S = exp(g_t) S; p = S^T k_t; d = beta_t (v_t -
  *     p); S = S + k_t d^T; o_t = S^T (scale q_t). The prediction p reads the already decayed

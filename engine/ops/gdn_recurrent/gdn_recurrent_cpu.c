@@ -7,7 +7,7 @@
  * Columns of a head's state do not see each other: one column runs through all tokens.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/gdn_recurrent/gdn_recurrent_routes.h"
 
 #include <math.h>

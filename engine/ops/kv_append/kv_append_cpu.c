@@ -3,7 +3,7 @@
  * kv_append, the plain route: one element at a time. Written to be read.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/kv_append/kv_append_routes.h"
 
 static void copy_row(const struct assay_tensor *rows, const struct assay_tensor *cache, int64_t row,

@@ -3,7 +3,7 @@
  * l2norm, the plain route: the formula in binary64, one rounding into y. Written to be read.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/l2norm/l2norm_routes.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * A product of a binary32 and a bf16 value is exact there. Written to be read.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/linear/linear_routes.h"
 
 /* Outputs first .. last - 1 of every row: w is the larger operand, so its rows are shared out. */

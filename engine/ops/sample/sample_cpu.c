@@ -5,7 +5,7 @@
  */
 #include "core/core.h"
 #include "core/random.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/sample/sample_routes.h"
 
 #include <math.h>

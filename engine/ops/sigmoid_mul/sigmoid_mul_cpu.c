@@ -3,7 +3,7 @@
  * sigmoid_mul, the plain route: the formula in binary64, one rounding into y. Written to be read.
  */
 #include "core/core.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 #include "ops/sigmoid_mul/sigmoid_mul_routes.h"
 
 #include <float.h>

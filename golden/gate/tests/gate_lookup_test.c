@@ -14,7 +14,6 @@
 
 #include "gate_ledger.h"
 #include "gate_sample.h"
-#include "precision/gate_record.h"
 
 static char folder[64], path[128];
 
@@ -169,9 +168,9 @@ Test(gate_lookup, default_place)
     cr_assert(assay_ledger_default_path(found, sizeof found, &error) == ASSAY_OK);
     cr_assert(strcmp(found, "/data/assay/ledger.sqlite") == 0);
     setenv("XDG_DATA_HOME", "relative", 1);
-    setenv("HOME", "/home/someone", 1);
+    setenv("HOME", "/h/someone", 1);
     cr_assert(assay_ledger_default_path(found, sizeof found, &error) == ASSAY_OK);
-    cr_assert(strcmp(found, "/home/someone/.local/share/assay/ledger.sqlite") == 0);
+    cr_assert(strcmp(found, "/h/someone/.local/share/assay/ledger.sqlite") == 0);
     unsetenv("HOME");
     cr_assert(assay_ledger_default_path(found, sizeof found, &error) == ASSAY_E_NOT_FOUND);
     cr_assert(strstr(error.message, "--ledger") != NULL);

@@ -68,28 +68,6 @@ static void check_param(const struct case_spec *spec, const struct assay_route *
     }
 }
 
-/* Boundaries that no case comes near to, each with its reason. One that is not needed fails. */
-static struct {
-    const char *route, *parameter, *reason;
-    bool used;
-} waivers[] = {
-    {"gdn_chunked.state16.", "T", "the case limits T: fp16 states drift beyond a useful bound",
-     false},
-};
-enum { NUM_WAIVERS = sizeof waivers / sizeof waivers[0] };
-
-static bool waived(const struct assay_route *route, const char *parameter)
-{
-    for (int i = 0; i < NUM_WAIVERS; i++) {
-        if (strncmp(route->name, waivers[i].route, strlen(waivers[i].route)) == 0 &&
-            strcmp(parameter, waivers[i].parameter) == 0) {
-            waivers[i].used = true;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void check_boundaries(const struct case_spec *spec, const struct assay_route *route,
                              const struct case_list *list, struct count *count)
 {
@@ -106,8 +84,8 @@ static void check_boundaries(const struct case_spec *spec, const struct assay_ro
         bool near = false;
         for (int64_t d = -1; d <= 1; d++)
             near = near || has_value(list, param, b->at + d);
-        cr_assert(near || waived(route, b->parameter), "%s: no case near the boundary %s=%lld",
-                  route->name, b->parameter, (long long)b->at);
+        cr_assert(near, "%s: no case near the boundary %s=%lld", route->name, b->parameter,
+                  (long long)b->at);
     }
 }
 
@@ -116,10 +94,10 @@ static void check_route(const struct case_spec *spec, const struct assay_route *
 {
     struct case_list list = {NULL, 0, 0};
     cr_assert(case_enumerate_route(spec, route, 1, CASE_QUICK, &list));
-    unsigned dists = 0, layouts = 0;
+    unsigned dists[CASE_NUM_LAYOUTS] = {0}, layouts = 0;
     for (int64_t i = 0; i < list.num_cases; i++) {
         const struct assay_case *c = &list.cases[i];
-        dists |= 1u << c->dist;
+        dists[c->layout] |= 1u << c->dist;
         layouts |= 1u << c->layout;
         cr_assert_str_eq(c->route, route->name);
         char text[CASE_TEXT_BYTES], message[256] = "";
@@ -128,8 +106,11 @@ static void check_route(const struct case_spec *spec, const struct assay_route *
         cr_assert(case_parse(text, &parsed, message, sizeof message),
                   "adjust made an illegal case: %s: %s", text, message);
     }
-    cr_assert_eq(dists, spec->dists, "%s: a distribution is missing", route->name);
     cr_assert_eq(layouts, spec->layouts, "%s: a layout is missing", route->name);
+    for (int l = 0; l < CASE_NUM_LAYOUTS; l++)
+        if ((layouts & 1u << l) != 0)
+            cr_assert_eq(dists[l], spec->dists, "%s: a distribution is missing in layout %d",
+                         route->name, l);
     for (int p = 0; p < spec->num_params; p++)
         check_param(spec, route, &list, p, count);
     check_boundaries(spec, route, &list, count);
@@ -147,9 +128,6 @@ Test(enumerate, everything_is_tried)
     cr_log_info("%d boundaries, %d listed values, %d formats", count.boundaries, count.values,
                 count.formats);
     cr_assert(count.values > 0 && count.formats > 0);
-    for (int i = 0; i < NUM_WAIVERS; i++)
-        cr_assert(waivers[i].used, "%s %s: the waiver is not needed any more", waivers[i].route,
-                  waivers[i].parameter);
 }
 
 static int64_t inner_boundary(int64_t inner)

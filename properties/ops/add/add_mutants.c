@@ -9,14 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    OPERANDS_ROUNDED,
-    TAIL_COPIED,
-    SUBNORMALS_FLUSHED,
-    ONE_WRONG_ELEMENT,
-    OUTPUT_TRUNCATED,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static double faulty_sum(double a, double b, enum fault fault)
 {
@@ -54,35 +47,8 @@ static assay_status run(const void *arguments, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(OPERANDS_ROUNDED)
-MUTANT_FUNCTION(TAIL_COPIED)
-MUTANT_FUNCTION(SUBNORMALS_FLUSHED)
-MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
-MUTANT_FUNCTION(OUTPUT_TRUNCATED)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)         \
-    {                                                \
-        .fault = text, .catalogue = ids, .route = {  \
-            .name = "add.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                    \
-            .profile = ASSAY_PROFILE_F64,            \
-            .run = run_##which                       \
-        }                                            \
-    }
+#define ROW(...) MUTANT("add", ASSAY_PROFILE_F64, __VA_ARGS__)
 
-const struct case_mutant add_mutants[ADD_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("operands_rounded", "binary32 operands are rounded to bf16", "", OPERANDS_ROUNDED),
-    MUTANT("tail_copied", "the tail of a row is copied, not added", "", TAIL_COPIED),
-    MUTANT("flushed", "subnormal sums are flushed to zero", "", SUBNORMALS_FLUSHED),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
-    MUTANT("truncated", "a bf16 output is cut, not rounded", "", OUTPUT_TRUNCATED),
-};
+const struct case_mutant add_mutants[ADD_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

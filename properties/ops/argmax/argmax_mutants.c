@@ -9,20 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    LAST_MAXIMUM,
-    NAN_IGNORED,
-    LIMIT_IGNORED,
-    STARTS_AT_ZERO,
-    LANE_INDEX,
-    LANES_MERGED_LAST,
-    TAIL_SKIPPED,
-    ZEROS_ORDERED,
-    INFINITY_REFUSED,
-    BF16_COMPARED,
-    FIRST_ROW,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static bool better(double value, double best, enum fault fault)
 {
@@ -77,49 +64,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(LAST_MAXIMUM)
-MUTANT_FUNCTION(NAN_IGNORED)
-MUTANT_FUNCTION(LIMIT_IGNORED)
-MUTANT_FUNCTION(STARTS_AT_ZERO)
-MUTANT_FUNCTION(LANE_INDEX)
-MUTANT_FUNCTION(LANES_MERGED_LAST)
-MUTANT_FUNCTION(TAIL_SKIPPED)
-MUTANT_FUNCTION(ZEROS_ORDERED)
-MUTANT_FUNCTION(INFINITY_REFUSED)
-MUTANT_FUNCTION(BF16_COMPARED)
-MUTANT_FUNCTION(FIRST_ROW)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)            \
-    {                                                   \
-        .fault = text, .catalogue = ids, .route = {     \
-            .name = "argmax.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                       \
-            .profile = ASSAY_PROFILE_EXACT,             \
-            .run = run_##which                          \
-        }                                               \
-    }
+#define ROW(...) MUTANT("argmax", ASSAY_PROFILE_EXACT, __VA_ARGS__)
 
-const struct case_mutant argmax_mutants[ARGMAX_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("last", "the last of equal maxima wins", "", LAST_MAXIMUM),
-    MUTANT("nan_ignored", "a NaN is passed over by the comparisons", "B191 B092", NAN_IGNORED),
-    MUTANT("limit_ignored", "padding columns of the vocabulary take part", "B118", LIMIT_IGNORED),
-    MUTANT("starts_at_zero", "the maximum starts at 0: rows of negatives give id 0", "B121",
-           STARTS_AT_ZERO),
-    MUTANT("lane", "the index within the vector is returned", "", LANE_INDEX),
-    MUTANT("merged", "equal maxima in different lanes: the lowest lane wins", "",
-           LANES_MERGED_LAST),
-    MUTANT("tail", "columns after the last multiple of 8 are not looked at", "", TAIL_SKIPPED),
-    MUTANT("zeros", "+0 beats -0", "", ZEROS_ORDERED),
-    MUTANT("infinity", "an infinity is taken for a NaN", "", INFINITY_REFUSED),
-    MUTANT("bf16", "binary32 logits are compared as bf16", "", BF16_COMPARED),
-    MUTANT("first_row", "every row is given the id of row 0", "", FIRST_ROW),
-};
+const struct case_mutant argmax_mutants[ARGMAX_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

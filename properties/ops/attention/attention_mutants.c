@@ -10,41 +10,7 @@
 
 #include "words.h"
 
-/* X(enumerator, short name, what is wrong, ids of bug-catalogue.md); the control is apart. */
-#define FAULT_TABLE(X)                                                                          \
-    X(FUTURE_KEY, "future_key", "each query sees the key after its own", "")                    \
-    X(OWN_KEY_MASKED, "own_key_masked", "each query misses its own key", "")                    \
-    X(START_IGNORED, "start_ignored", "positions begin at 0 instead of start", "")              \
-    X(TAIL_SKIPPED, "tail_skipped", "keys after the last whole block of 8 are skipped", "B025") \
-    X(HEAD_MODULO, "head_modulo", "query head h reads key head h % G", "")                      \
-    X(HEAD_SHIFT, "head_shift", "heads per key head are rounded to a power of two", "B026")     \
-    X(VALUE_NEIGHBOUR, "value_neighbour", "values come from the next key head", "")             \
-    X(SUM_UNMASKED, "sum_unmasked", "the sum includes keys that the mask removes", "")          \
-    X(SUM_PARTIAL, "sum_partial", "the sum misses the first key", "")                           \
-    X(NO_MAXIMUM, "no_maximum", "the maximum is not subtracted", "")                            \
-    X(SENTINEL, "sentinel", "the running maximum starts at -50000", "B019")                     \
-    X(PADDED_MAXIMUM, "padded_maximum", "padded lanes of score 0 join the maximum", "B022")     \
-    X(PADDED_SUM, "padded_sum", "padded lanes of score 0 join the sum", "B022")                 \
-    X(NO_SCALE, "no_scale", "the scale is left out", "")                                        \
-    X(SCALE_SQUARED, "scale_squared", "1/D instead of 1/sqrt(D)", "")                           \
-    X(NO_GATE, "no_gate", "the gate is ignored", "")                                            \
-    X(GATE_SILU, "gate_silu", "gated by silu instead of sigmoid", "")                           \
-    X(GATE_ON_QUERY, "gate_on_query", "the gate multiplies queries instead of sums", "")        \
-    X(HALVES, "halves", "query and gate are split in the middle of the row, not per head", "")  \
-    X(FP16_SUM, "fp16_sum", "values are accumulated in fp16 before the division", "B023")       \
-    X(BF16_WEIGHTS, "bf16_weights", "weights are rounded to bf16", "")                          \
-    X(STALE_MAXIMUM, "stale_maximum", "the sum of the first half keeps its own maximum",        \
-      "B020 B034")                                                                              \
-    X(BLOCK_STORE, "block_store", "every block of 16 values is stored from the first", "B032")  \
-    X(DIMENSION, "dimension", "the last element is left out of the score", "")                  \
-    X(ONE_ELEMENT, "one_element", "one element is off by 2^-7", "")
-
-enum fault {
-    NONE,
-#define FAULT_ENUM(enumerator, name, text, ids) enumerator,
-    FAULT_TABLE(FAULT_ENUM)
-#undef FAULT_ENUM
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 struct row {
     const struct assay_attention_args *a;
@@ -195,24 +161,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define RUN_FUNCTION(fault)                                                                    \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-#define FAULT_FUNCTION(enumerator, name, text, ids) RUN_FUNCTION(enumerator)
-RUN_FUNCTION(NONE)
-FAULT_TABLE(FAULT_FUNCTION)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(enumerator, short_name, text, ids)             \
-    {.fault = text,                                           \
-     .catalogue = ids,                                        \
-     .route = {.name = "attention.mutant." short_name ".cpu", \
-               .backend = ASSAY_CPU,                          \
-               .profile = ASSAY_PROFILE_F32,                  \
-               .run = run_##enumerator}},
+#define ROW(...) MUTANT("attention", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant attention_mutants[ATTENTION_NUM_MUTANTS] = {
-    MUTANT(NONE, "control", NULL, "") FAULT_TABLE(MUTANT)};
+const struct case_mutant attention_mutants[ATTENTION_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

@@ -10,17 +10,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    TAPS_REVERSED,
-    STATE_IGNORED,
-    ROUNDED_BETWEEN,
-    NO_SILU,
-    SHORT_CALL_SHIFT,
-    STATE_AFTER_SILU,
-    STATE_LOST,
-    ONE_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 /* Row i of [state | x] in channel c. */
 static double history(const struct assay_causal_conv1d_args *a, int64_t i, int64_t c)
@@ -82,41 +72,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(TAPS_REVERSED)
-MUTANT_FUNCTION(STATE_IGNORED)
-MUTANT_FUNCTION(ROUNDED_BETWEEN)
-MUTANT_FUNCTION(NO_SILU)
-MUTANT_FUNCTION(SHORT_CALL_SHIFT)
-MUTANT_FUNCTION(STATE_AFTER_SILU)
-MUTANT_FUNCTION(STATE_LOST)
-MUTANT_FUNCTION(ONE_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, kind)                    \
-    {                                                          \
-        .fault = text, .catalogue = ids, .route = {            \
-            .name = "causal_conv1d.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                              \
-            .profile = ASSAY_PROFILE_F32,                      \
-            .run = run_##kind                                  \
-        }                                                      \
-    }
+#define ROW(...) MUTANT("causal_conv1d", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant causal_conv1d_mutants[CAUSAL_CONV1D_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("taps_reversed", "tap 0 multiplies the current token", "", TAPS_REVERSED),
-    MUTANT("state_ignored", "every call starts from a zero state", "B063 B091", STATE_IGNORED),
-    MUTANT("rounded_between", "the sum is rounded to bf16 before SiLU", "", ROUNDED_BETWEEN),
-    MUTANT("no_silu", "SiLU is missing", "", NO_SILU),
-    MUTANT("short_call", "calls shorter than the state do not shift it", "B089", SHORT_CALL_SHIFT),
-    MUTANT("state_after_silu", "the state keeps outputs instead of inputs", "", STATE_AFTER_SILU),
-    MUTANT("state_lost", "the state is not written back", "B060", STATE_LOST),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_ELEMENT),
-};
+const struct case_mutant causal_conv1d_mutants[CAUSAL_CONV1D_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

@@ -9,15 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    POSITION_AS_ID,
-    ID_OFF_BY_ONE,
-    ID_CUT_TO_16_BITS,
-    ROUNDED_TO_F16,
-    SCALED,
-    STRIDE_IGNORED,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static int64_t faulty_row(int64_t id, int64_t position, int64_t rows, enum fault fault)
 {
@@ -57,37 +49,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(POSITION_AS_ID)
-MUTANT_FUNCTION(ID_OFF_BY_ONE)
-MUTANT_FUNCTION(ID_CUT_TO_16_BITS)
-MUTANT_FUNCTION(ROUNDED_TO_F16)
-MUTANT_FUNCTION(SCALED)
-MUTANT_FUNCTION(STRIDE_IGNORED)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, function)            \
-    {                                                      \
-        .fault = text, .catalogue = ids, .route = {        \
-            .name = "embedding.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                          \
-            .profile = ASSAY_PROFILE_EXACT,                \
-            .run = run_##function                          \
-        }                                                  \
-    }
+#define ROW(...) MUTANT("embedding", ASSAY_PROFILE_EXACT, __VA_ARGS__)
 
-const struct case_mutant embedding_mutants[EMBEDDING_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("position_as_id", "row t of the table, not row ids[t]", "", POSITION_AS_ID),
-    MUTANT("off_by_one", "the row before the one asked for", "", ID_OFF_BY_ONE),
-    MUTANT("id_16_bits", "ids are cut to 16 bits", "", ID_CUT_TO_16_BITS),
-    MUTANT("f16", "values pass through fp16", "", ROUNDED_TO_F16),
-    MUTANT("scaled", "rows are scaled by sqrt(H)", "", SCALED),
-    MUTANT("stride_ignored", "strided rows are read as if packed", "", STRIDE_IGNORED),
-};
+const struct case_mutant embedding_mutants[EMBEDDING_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

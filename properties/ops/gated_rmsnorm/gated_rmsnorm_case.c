@@ -30,7 +30,7 @@ static const struct case_param params[] = {
 
 static void adjust(struct assay_case *c)
 {
-    const int64_t max_elements = 60000;
+    const int64_t max_elements = 30000;
     if (c->layout == CASE_INPLACE)
         case_set(c, "y", case_get(c, "x"));
     int64_t row = case_get(c, "heads") * case_get(c, "D");

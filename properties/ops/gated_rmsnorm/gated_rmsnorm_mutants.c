@@ -9,21 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    GATE_BEFORE_NORM,
-    SIGMOID_NOT_SILU,
-    UNIT_OFFSET,
-    NEIGHBOUR_WEIGHT,
-    ROW_WEIGHT,
-    WIDE_MEAN,
-    SUM_NOT_MEAN,
-    ROUNDED_BEFORE_WEIGHT,
-    EPS_OUTSIDE_ROOT,
-    BINARY32_SQUARES,
-    NEGATIVE_GATES_CUT,
-    ONE_WRONG_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static double silu(double z)
 {
@@ -97,52 +83,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(GATE_BEFORE_NORM)
-MUTANT_FUNCTION(SIGMOID_NOT_SILU)
-MUTANT_FUNCTION(UNIT_OFFSET)
-MUTANT_FUNCTION(NEIGHBOUR_WEIGHT)
-MUTANT_FUNCTION(ROW_WEIGHT)
-MUTANT_FUNCTION(WIDE_MEAN)
-MUTANT_FUNCTION(SUM_NOT_MEAN)
-MUTANT_FUNCTION(ROUNDED_BEFORE_WEIGHT)
-MUTANT_FUNCTION(EPS_OUTSIDE_ROOT)
-MUTANT_FUNCTION(BINARY32_SQUARES)
-MUTANT_FUNCTION(NEGATIVE_GATES_CUT)
-MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)                   \
-    {                                                          \
-        .fault = text, .catalogue = ids, .route = {            \
-            .name = "gated_rmsnorm.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                              \
-            .profile = ASSAY_PROFILE_F32,                      \
-            .run = run_##which                                 \
-        }                                                      \
-    }
+#define ROW(...) MUTANT("gated_rmsnorm", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant gated_rmsnorm_mutants[GATED_RMSNORM_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("gate_first", "the gate is applied before the norm", "", GATE_BEFORE_NORM),
-    MUTANT("sigmoid", "sigmoid(z) instead of silu(z) (D18)", "", SIGMOID_NOT_SILU),
-    MUTANT("unit_offset", "weights are taken as offsets from one, as in the other norms", "",
-           UNIT_OFFSET),
-    MUTANT("neighbour_weight", "the weights are those of the neighbouring head", "",
-           NEIGHBOUR_WEIGHT),
-    MUTANT("row_weight", "weights are indexed by row instead of column", "", ROW_WEIGHT),
-    MUTANT("wide_mean", "the mean is taken over all heads of a token", "B180", WIDE_MEAN),
-    MUTANT("sum", "the sum of squares is not divided by D", "", SUM_NOT_MEAN),
-    MUTANT("rounded", "the normalised value is rounded to bf16 before the weight (D1)", "",
-           ROUNDED_BEFORE_WEIGHT),
-    MUTANT("eps_outside_root", "eps is added outside the root", "", EPS_OUTSIDE_ROOT),
-    MUTANT("binary32_squares", "squares overflow and underflow in binary32", "", BINARY32_SQUARES),
-    MUTANT("cut", "gates below -20 give 0", "", NEGATIVE_GATES_CUT),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
-};
+const struct case_mutant gated_rmsnorm_mutants[GATED_RMSNORM_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

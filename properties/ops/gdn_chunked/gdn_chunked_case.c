@@ -109,9 +109,11 @@ static void adjust(struct assay_case *c)
     if (case_get(c, "beta") == BETA_ZERO)
         keep_something(c);
     limit_work(c);
-    /* fp16 roundings of many undamped tokens add up to more than a bound can tell apart */
-    if (case_get(c, "state") == ASSAY_F16 && case_get(c, "T") > 40)
-        case_set(c, "T", 40);
+    /* fp16 roundings, one a chunk, of many undamped chunks add up to more than a bound can tell
+     * apart */
+    int64_t most = 40 * case_get(c, "chunk");
+    if (case_get(c, "state") == ASSAY_F16 && case_get(c, "T") > most)
+        case_set(c, "T", most);
 }
 
 static bool exact(const struct assay_case *c)

@@ -10,21 +10,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    MASK_AFTER_EXP,
-    START_UNDECAYED,
-    SOLVE_UNDECAYED,
-    DIAGONAL_IN_SOLVE,
-    WRONG_END,
-    STATE_IGNORED,
-    CHUNK_IGNORED,
-    SOLVE_BF16,
-    HEAD_MODULO,
-    QUERY_UNSCALED,
-    STATE_LOST,
-    ONE_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 /* A head's chunk at work. */
 struct work {
@@ -171,53 +157,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(MASK_AFTER_EXP)
-MUTANT_FUNCTION(START_UNDECAYED)
-MUTANT_FUNCTION(SOLVE_UNDECAYED)
-MUTANT_FUNCTION(DIAGONAL_IN_SOLVE)
-MUTANT_FUNCTION(WRONG_END)
-MUTANT_FUNCTION(STATE_IGNORED)
-MUTANT_FUNCTION(CHUNK_IGNORED)
-MUTANT_FUNCTION(SOLVE_BF16)
-MUTANT_FUNCTION(HEAD_MODULO)
-MUTANT_FUNCTION(QUERY_UNSCALED)
-MUTANT_FUNCTION(STATE_LOST)
-MUTANT_FUNCTION(ONE_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, kind)                  \
-    {                                                        \
-        .fault = text, .catalogue = ids, .route = {          \
-            .name = "gdn_chunked.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                            \
-            .profile = ASSAY_PROFILE_F32,                    \
-            .run = run_##kind                                \
-        }                                                    \
-    }
+#define ROW(...) MUTANT("gdn_chunked", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant gdn_chunked_mutants[GDN_CHUNKED_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("mask_after_exp", "the causal mask is applied after exp: infinity times 0", "",
-           MASK_AFTER_EXP),
-    MUTANT("start_undecayed", "the start state is not decayed in the right-hand side (W)", "",
-           START_UNDECAYED),
-    MUTANT("solve_undecayed", "the triangular matrix has no decay", "", SOLVE_UNDECAYED),
-    MUTANT("diagonal_in_solve", "the diagonal is part of the triangular matrix", "",
-           DIAGONAL_IN_SOLVE),
-    MUTANT("wrong_end", "a ragged chunk takes the decay of the row before its last", "B056",
-           WRONG_END),
-    MUTANT("state_ignored", "the initial state is dropped", "B063", STATE_IGNORED),
-    MUTANT("chunk_ignored", "chunks after the first start from zero", "B063 B065", CHUNK_IGNORED),
-    MUTANT("solve_bf16", "the solve is done in bf16", "", SOLVE_BF16),
-    MUTANT("head_modulo", "value head h reads key head h % Hk", "", HEAD_MODULO),
-    MUTANT("q_unscaled", "q is not scaled", "", QUERY_UNSCALED),
-    MUTANT("state_lost", "the state is not written back", "B060", STATE_LOST),
-    MUTANT("one_element", "one element of the state is off by 2^-9", "", ONE_ELEMENT),
-};
+const struct case_mutant gdn_chunked_mutants[GDN_CHUNKED_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

@@ -10,17 +10,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    PREMATURE_ZERO,
-    NO_THRESHOLD,
-    BIAS_AFTER,
-    LOG_NOT_EXPONENTIATED,
-    SIGN,
-    GATES_OF_ROW_ZERO,
-    BETA_NOT_SIGMOID,
-    ONE_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static double softplus(double x, enum fault fault)
 {
@@ -57,41 +47,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(PREMATURE_ZERO)
-MUTANT_FUNCTION(NO_THRESHOLD)
-MUTANT_FUNCTION(BIAS_AFTER)
-MUTANT_FUNCTION(LOG_NOT_EXPONENTIATED)
-MUTANT_FUNCTION(SIGN)
-MUTANT_FUNCTION(GATES_OF_ROW_ZERO)
-MUTANT_FUNCTION(BETA_NOT_SIGMOID)
-MUTANT_FUNCTION(ONE_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, kind)                 \
-    {                                                       \
-        .fault = text, .catalogue = ids, .route = {         \
-            .name = "gdn_gating.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                           \
-            .profile = ASSAY_PROFILE_F32,                   \
-            .run = run_##kind                               \
-        }                                                   \
-    }
+#define ROW(...) MUTANT("gdn_gating", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant gdn_gating_mutants[GDN_GATING_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("premature_zero", "softplus is 0 below -20", "", PREMATURE_ZERO),
-    MUTANT("no_threshold", "log(1 + exp(x)) in binary32 without log1p", "", NO_THRESHOLD),
-    MUTANT("bias_after", "dt_bias is added after softplus", "", BIAS_AFTER),
-    MUTANT("log_not_exponentiated", "a_log is used without exp", "", LOG_NOT_EXPONENTIATED),
-    MUTANT("sign", "g is positive", "", SIGN),
-    MUTANT("row_zero", "the gates of row 0 are used for all rows", "B062", GATES_OF_ROW_ZERO),
-    MUTANT("beta_raw", "beta is b without the sigmoid", "", BETA_NOT_SIGMOID),
-    MUTANT("one_element", "one element is off by 2^-18", "", ONE_ELEMENT),
-};
+const struct case_mutant gdn_gating_mutants[GDN_GATING_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

@@ -10,24 +10,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    LATE_DECAY,
-    UNDECAYED_PREDICTION,
-    HEAD_MODULO,
-    STATE_IGNORED,
-    STATE_LOST,
-    BETA_TWICE,
-    BETA_OMITTED,
-    GATES_OF_ROW_ZERO,
-    QUERY_UNSCALED,
-    NEIGHBOUR_DECAY,
-    KEY_QUERY_SWAPPED,
-    STATE_TRANSPOSED,
-    OUTPUT_BEFORE_UPDATE,
-    STATE_BF16,
-    ONE_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 /* A head at work: its state as the call sees it, [dk, dv]. */
 struct head {
@@ -135,64 +118,11 @@ static bool state_is_f16(const void *args)
     return a->state.dtype == ASSAY_F16;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(LATE_DECAY)
-MUTANT_FUNCTION(UNDECAYED_PREDICTION)
-MUTANT_FUNCTION(HEAD_MODULO)
-MUTANT_FUNCTION(STATE_IGNORED)
-MUTANT_FUNCTION(STATE_LOST)
-MUTANT_FUNCTION(BETA_TWICE)
-MUTANT_FUNCTION(BETA_OMITTED)
-MUTANT_FUNCTION(GATES_OF_ROW_ZERO)
-MUTANT_FUNCTION(QUERY_UNSCALED)
-MUTANT_FUNCTION(NEIGHBOUR_DECAY)
-MUTANT_FUNCTION(KEY_QUERY_SWAPPED)
-MUTANT_FUNCTION(STATE_TRANSPOSED)
-MUTANT_FUNCTION(OUTPUT_BEFORE_UPDATE)
-MUTANT_FUNCTION(STATE_BF16)
-MUTANT_FUNCTION(ONE_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, kind)                    \
-    {                                                          \
-        .fault = text, .catalogue = ids, .route = {            \
-            .name = "gdn_recurrent.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                              \
-            .profile = ASSAY_PROFILE_F32,                      \
-            .run = run_##kind                                  \
-        }                                                      \
-    }
+#define ROW(...) MUTANT("gdn_recurrent", ASSAY_PROFILE_F32, __VA_ARGS__)
+#define STATE16_ROW(...) \
+    MUTANT_WHEN("gdn_recurrent", ASSAY_PROFILE_STATE16, "state is f16", state_is_f16, __VA_ARGS__)
 
 const struct case_mutant gdn_recurrent_mutants[GDN_RECURRENT_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("late_decay", "the decay is applied after the delta", "", LATE_DECAY),
-    MUTANT("undecayed_prediction", "the prediction reads the state before its decay", "",
-           UNDECAYED_PREDICTION),
-    MUTANT("head_modulo", "value head h reads key head h % Hk", "", HEAD_MODULO),
-    MUTANT("state_ignored", "every call starts from a zero state", "B063", STATE_IGNORED),
-    MUTANT("state_lost", "the state is not written back", "B060", STATE_LOST),
-    MUTANT("beta_twice", "beta is applied twice", "", BETA_TWICE),
-    MUTANT("beta_omitted", "beta is not applied", "B057", BETA_OMITTED),
-    MUTANT("row_zero", "the gates of row 0 are used for all rows", "B062", GATES_OF_ROW_ZERO),
-    MUTANT("q_unscaled", "q is not scaled", "", QUERY_UNSCALED),
-    MUTANT("neighbour_decay", "the last token takes the decay of the one before", "B056",
-           NEIGHBOUR_DECAY),
-    MUTANT("q_k_swapped", "q and k are swapped", "", KEY_QUERY_SWAPPED),
-    MUTANT("state_transposed", "the state is read and written as [dv, dk]", "", STATE_TRANSPOSED),
-    MUTANT("output_before_update", "o reads the state before the update", "", OUTPUT_BEFORE_UPDATE),
-    {.fault = "the state is rounded to bf16",
-     .catalogue = "",
-     .route = {.name = "gdn_recurrent.mutant.state_bf16.cpu",
-               .backend = ASSAY_CPU,
-               .profile = ASSAY_PROFILE_STATE16,
-               .when = "state is f16",
-               .accepts = state_is_f16,
-               .run = run_STATE_BF16}},
-    MUTANT("one_element", "one element of the state is off by 2^-9", "", ONE_ELEMENT),
-};
+    F32_FAULT_TABLE(ROW) STATE16_FAULT_TABLE(STATE16_ROW)};

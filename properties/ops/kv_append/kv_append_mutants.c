@@ -10,26 +10,7 @@
 
 #include "words.h"
 
-/* X(enumerator, short name, what is wrong, ids of bug-catalogue.md); the control is apart. */
-#define FAULT_TABLE(X)                                                                          \
-    X(START_PLUS_ONE, "start_plus_one", "rows land one slot late", "")                          \
-    X(START_ZERO, "start_zero", "rows land at the beginning of the cache", "B040")              \
-    X(VALUE_FROM_KEY, "value_from_key", "values are copied from k", "")                         \
-    X(TRUNCATION, "truncation", "rounded towards zero", "")                                     \
-    X(TIES_AWAY, "ties_away", "ties are rounded away from zero", "")                            \
-    X(OVERFLOW_CLAMPED, "overflow_clamped", "overflow gives the largest finite value", "")      \
-    X(NEXT_SLOT, "next_slot", "the slot after the last row is cleared", "B080")                 \
-    X(HEAD_STRIDE, "head_stride", "heads of k are taken as contiguous", "B044")                 \
-    X(HEADS_SWAPPED, "heads_swapped", "heads are stored in reverse order", "")                  \
-    X(TAIL_SKIPPED, "tail_skipped", "elements after the last whole 8 of a row are skipped", "") \
-    X(ONE_ELEMENT, "one_element", "one element is off by 2^-7", "")
-
-enum fault {
-    NONE,
-#define FAULT_ENUM(enumerator, name, text, ids) enumerator,
-    FAULT_TABLE(FAULT_ENUM)
-#undef FAULT_ENUM
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 /* What the cache gets instead of x; its own rounding then changes nothing. */
 static double distort(double x, enum assay_dtype dtype, enum fault fault)
@@ -84,24 +65,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define RUN_FUNCTION(fault)                                                                    \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-#define FAULT_FUNCTION(enumerator, name, text, ids) RUN_FUNCTION(enumerator)
-RUN_FUNCTION(NONE)
-FAULT_TABLE(FAULT_FUNCTION)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(enumerator, short_name, text, ids)             \
-    {.fault = text,                                           \
-     .catalogue = ids,                                        \
-     .route = {.name = "kv_append.mutant." short_name ".cpu", \
-               .backend = ASSAY_CPU,                          \
-               .profile = ASSAY_PROFILE_EXACT,                \
-               .run = run_##enumerator}},
+#define ROW(...) MUTANT("kv_append", ASSAY_PROFILE_EXACT, __VA_ARGS__)
 
-const struct case_mutant kv_append_mutants[KV_APPEND_NUM_MUTANTS] = {
-    MUTANT(NONE, "control", NULL, "") FAULT_TABLE(MUTANT)};
+const struct case_mutant kv_append_mutants[KV_APPEND_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

@@ -9,18 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    MEAN_NOT_SUM,
-    EPS_OUTSIDE_ROOT,
-    MAX_NORM_EPS,
-    BINARY32_SQUARES,
-    LAST_COLUMN_SKIPPED,
-    TAIL_LANES_SKIPPED,
-    FIRST_ROW_NORM,
-    INPUT_BF16,
-    ONE_WRONG_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static double sum_of_squares(const struct assay_l2norm_args *a, int64_t r, enum fault fault)
 {
@@ -66,44 +55,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(MEAN_NOT_SUM)
-MUTANT_FUNCTION(EPS_OUTSIDE_ROOT)
-MUTANT_FUNCTION(MAX_NORM_EPS)
-MUTANT_FUNCTION(BINARY32_SQUARES)
-MUTANT_FUNCTION(LAST_COLUMN_SKIPPED)
-MUTANT_FUNCTION(TAIL_LANES_SKIPPED)
-MUTANT_FUNCTION(FIRST_ROW_NORM)
-MUTANT_FUNCTION(INPUT_BF16)
-MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)            \
-    {                                                   \
-        .fault = text, .catalogue = ids, .route = {     \
-            .name = "l2norm.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                       \
-            .profile = ASSAY_PROFILE_F32,               \
-            .run = run_##which                          \
-        }                                               \
-    }
+#define ROW(...) MUTANT("l2norm", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant l2norm_mutants[L2NORM_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("mean", "the sum of squares is divided by D", "", MEAN_NOT_SUM),
-    MUTANT("eps_outside_root", "eps is added outside the root", "", EPS_OUTSIDE_ROOT),
-    MUTANT("max_norm_eps", "max(norm, eps) instead of eps under the root (D2)", "", MAX_NORM_EPS),
-    MUTANT("binary32_squares", "squares overflow and underflow in binary32", "", BINARY32_SQUARES),
-    MUTANT("last_column", "the last column is left out of the sum", "", LAST_COLUMN_SKIPPED),
-    MUTANT("tail", "columns after the last multiple of 8 are left out of the sum", "B006",
-           TAIL_LANES_SKIPPED),
-    MUTANT("first_row", "every row is divided by the norm of row 0", "", FIRST_ROW_NORM),
-    MUTANT("input_bf16", "binary32 rows are rounded to bf16 before scaling", "", INPUT_BF16),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
-};
+const struct case_mutant l2norm_mutants[L2NORM_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

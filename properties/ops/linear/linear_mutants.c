@@ -10,22 +10,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    ONE_WRONG_ELEMENT,
-    PADDING_COLUMNS,
-    TAIL_DROPPED,
-    ODD_STEP_DROPPED,
-    SPLIT_COUNTED_TWICE,
-    NEIGHBOUR_ROW,
-    FIRST_TILE_OF_X,
-    BF16_ACCUMULATION,
-    BF16_PRODUCTS,
-    F16_ACTIVATIONS,
-    SUBNORMALS_FLUSHED,
-    OUTPUT_TRUNCATED,
-    NAN_HIDDEN,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 enum { TILE_K = 32, TILE_N = 4, TILE_T = 6 };
 
@@ -126,52 +111,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
-MUTANT_FUNCTION(PADDING_COLUMNS)
-MUTANT_FUNCTION(TAIL_DROPPED)
-MUTANT_FUNCTION(ODD_STEP_DROPPED)
-MUTANT_FUNCTION(SPLIT_COUNTED_TWICE)
-MUTANT_FUNCTION(NEIGHBOUR_ROW)
-MUTANT_FUNCTION(FIRST_TILE_OF_X)
-MUTANT_FUNCTION(BF16_ACCUMULATION)
-MUTANT_FUNCTION(BF16_PRODUCTS)
-MUTANT_FUNCTION(F16_ACTIVATIONS)
-MUTANT_FUNCTION(SUBNORMALS_FLUSHED)
-MUTANT_FUNCTION(OUTPUT_TRUNCATED)
-MUTANT_FUNCTION(NAN_HIDDEN)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)            \
-    {                                                   \
-        .fault = text, .catalogue = ids, .route = {     \
-            .name = "linear.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                       \
-            .profile = ASSAY_PROFILE_F32,               \
-            .run = run_##which                          \
-        }                                               \
-    }
+#define ROW(...) MUTANT("linear", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant linear_mutants[LINEAR_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
-    MUTANT("padding_columns", "columns behind K are read", "B172", PADDING_COLUMNS),
-    MUTANT("tail_dropped", "the tail of K behind the last tile is dropped", "B105", TAIL_DROPPED),
-    MUTANT("odd_step", "a loop of step two has no remainder step", "B117", ODD_STEP_DROPPED),
-    MUTANT("split_twice", "the split point of K is counted twice", "B105", SPLIT_COUNTED_TWICE),
-    MUTANT("neighbour_row", "the last row of an unfinished tile is its neighbour's", "B114",
-           NEIGHBOUR_ROW),
-    MUTANT("first_tile", "every tile of rows reads the first tile of x", "", FIRST_TILE_OF_X),
-    MUTANT("bf16_sum", "sums are kept in bf16", "", BF16_ACCUMULATION),
-    MUTANT("bf16_products", "products are rounded to bf16", "", BF16_PRODUCTS),
-    MUTANT("f16_x", "activations are rounded to fp16", "B106", F16_ACTIVATIONS),
-    MUTANT("flushed", "subnormal activations count as zero", "", SUBNORMALS_FLUSHED),
-    MUTANT("truncated", "a bf16 output is cut, not rounded", "", OUTPUT_TRUNCATED),
-    MUTANT("nan_hidden", "NaN activations count as zero", "", NAN_HIDDEN),
-};
+const struct case_mutant linear_mutants[LINEAR_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

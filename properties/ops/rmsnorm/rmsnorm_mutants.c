@@ -9,15 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    EPS_OUTSIDE_ROOT,
-    SUM_NOT_MEAN,
-    OFFSET_IGNORED,
-    LAST_COLUMN_SKIPPED,
-    BINARY32_SQUARES,
-    ONE_WRONG_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static void norm_row(const struct assay_rmsnorm_args *a, int64_t r, enum fault fault)
 {
@@ -49,37 +41,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(EPS_OUTSIDE_ROOT)
-MUTANT_FUNCTION(SUM_NOT_MEAN)
-MUTANT_FUNCTION(OFFSET_IGNORED)
-MUTANT_FUNCTION(LAST_COLUMN_SKIPPED)
-MUTANT_FUNCTION(BINARY32_SQUARES)
-MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)             \
-    {                                                    \
-        .fault = text, .catalogue = ids, .route = {      \
-            .name = "rmsnorm.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                        \
-            .profile = ASSAY_PROFILE_F32,                \
-            .run = run_##which                           \
-        }                                                \
-    }
+#define ROW(...) MUTANT("rmsnorm", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant rmsnorm_mutants[RMSNORM_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("eps_outside_root", "eps is added outside the root", "", EPS_OUTSIDE_ROOT),
-    MUTANT("sum_not_mean", "the sum of squares is not divided by H", "", SUM_NOT_MEAN),
-    MUTANT("offset_ignored", "weights are not offset by one", "", OFFSET_IGNORED),
-    MUTANT("last_column", "the last column is left out of the sum", "", LAST_COLUMN_SKIPPED),
-    MUTANT("binary32_squares", "squares overflow and underflow in binary32", "", BINARY32_SQUARES),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
-};
+const struct case_mutant rmsnorm_mutants[RMSNORM_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

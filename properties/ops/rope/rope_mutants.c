@@ -9,30 +9,7 @@
 
 #include "words.h"
 
-/* X(enumerator, short name, what is wrong, ids of bug-catalogue.md); the control is apart. */
-#define FAULT_TABLE(X)                                                                      \
-    X(INTERLEAVED, "interleaved", "pairs are neighbours (GPT-J) instead of halves", "")     \
-    X(ALL_DIMENSIONS, "all_dimensions", "all D elements are rotated", "B016")               \
-    X(WIDTH_OF_HEAD, "width_of_head", "frequencies use D instead of R", "B016")             \
-    X(HALF_OF_HEAD, "half_of_head", "the partner is i + D/2 instead of i + R/2", "")        \
-    X(BINARY32_ANGLE, "binary32_angle", "the angle is formed in binary32", "")              \
-    X(SECTION_BLOCKS, "section_blocks", "axes by blocks of pairs instead of i % 3", "B015") \
-    X(ONE_AXIS, "one_axis", "only the first row of positions is read", "B009")              \
-    X(SECTIONS_IGNORED, "sections_ignored", "the axis is i % 3 whatever the sections", "")  \
-    X(CLAMPED, "clamped", "positions are clamped to a table of 4096", "B013")               \
-    X(SHIFTED, "shifted", "positions are one too large", "B018")                            \
-    X(SIGN, "sign", "rotated the other way round", "")                                      \
-    X(THETA, "theta", "theta is 10000 whatever is asked for", "")                           \
-    X(REST_UNWRITTEN, "rest_unwritten", "elements from R on are not stored", "B012")        \
-    X(PACKED_ROWS, "packed_rows", "rows are taken as contiguous", "B010")                   \
-    X(ONE_ELEMENT, "one_element", "one element is off by 2^-7", "")
-
-enum fault {
-    NONE,
-#define FAULT_ENUM(enumerator, name, text, ids) enumerator,
-    FAULT_TABLE(FAULT_ENUM)
-#undef FAULT_ENUM
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static int64_t axis_of(const struct assay_rope_args *a, int64_t pair, enum fault fault)
 {
@@ -105,24 +82,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define RUN_FUNCTION(fault)                                                                    \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-#define FAULT_FUNCTION(enumerator, name, text, ids) RUN_FUNCTION(enumerator)
-RUN_FUNCTION(NONE)
-FAULT_TABLE(FAULT_FUNCTION)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(enumerator, short_name, text, ids)        \
-    {.fault = text,                                      \
-     .catalogue = ids,                                   \
-     .route = {.name = "rope.mutant." short_name ".cpu", \
-               .backend = ASSAY_CPU,                     \
-               .profile = ASSAY_PROFILE_F32,             \
-               .run = run_##enumerator}},
+#define ROW(...) MUTANT("rope", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant rope_mutants[ROPE_NUM_MUTANTS] = {MUTANT(NONE, "control", NULL, "")
-                                                               FAULT_TABLE(MUTANT)};
+const struct case_mutant rope_mutants[ROPE_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

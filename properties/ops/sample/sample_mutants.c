@@ -11,31 +11,7 @@
 #include "philox.h"
 #include "words.h"
 
-enum fault {
-    NONE,
-    TOP_P_UNNORMALISED,
-    TOP_P_FIRST,
-    TOP_P_WITHOUT_LAST,
-    TEMPERATURE_FIRST,
-    SUM_EXCLUSIVE,
-    MIN_P_ABSOLUTE,
-    FREQUENCY_IGNORED,
-    PRESENCE_PER_COUNT,
-    PADDING_SAMPLED,
-    STEP_IGNORED,
-    ROW_IGNORED,
-    HIGH_WORD_FIRST,
-    SEED_CUT,
-    TOP_K_ZERO,
-    TOP_K_CAP,
-    TIES_TO_HIGHER,
-    LAST_ON_FALL_THROUGH,
-    NAN_IGNORED,
-    MASKED_SENTINEL,
-    GREEDY_DRAWS,
-    GREEDY_UNPENALISED,
-    FIRST_ROW,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 /* One row being drawn; arrays have all columns of the vocabulary. */
 struct row {
@@ -228,74 +204,8 @@ static assay_status run(const void *args, enum fault fault)
     return good ? ASSAY_OK : ASSAY_E_MEMORY;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(TOP_P_UNNORMALISED)
-MUTANT_FUNCTION(TOP_P_FIRST)
-MUTANT_FUNCTION(TOP_P_WITHOUT_LAST)
-MUTANT_FUNCTION(TEMPERATURE_FIRST)
-MUTANT_FUNCTION(SUM_EXCLUSIVE)
-MUTANT_FUNCTION(MIN_P_ABSOLUTE)
-MUTANT_FUNCTION(FREQUENCY_IGNORED)
-MUTANT_FUNCTION(PRESENCE_PER_COUNT)
-MUTANT_FUNCTION(PADDING_SAMPLED)
-MUTANT_FUNCTION(STEP_IGNORED)
-MUTANT_FUNCTION(ROW_IGNORED)
-MUTANT_FUNCTION(HIGH_WORD_FIRST)
-MUTANT_FUNCTION(SEED_CUT)
-MUTANT_FUNCTION(TOP_K_ZERO)
-MUTANT_FUNCTION(TOP_K_CAP)
-MUTANT_FUNCTION(TIES_TO_HIGHER)
-MUTANT_FUNCTION(LAST_ON_FALL_THROUGH)
-MUTANT_FUNCTION(NAN_IGNORED)
-MUTANT_FUNCTION(MASKED_SENTINEL)
-MUTANT_FUNCTION(GREEDY_DRAWS)
-MUTANT_FUNCTION(GREEDY_UNPENALISED)
-MUTANT_FUNCTION(FIRST_ROW)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)            \
-    {                                                   \
-        .fault = text, .catalogue = ids, .route = {     \
-            .name = "sample.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                       \
-            .profile = ASSAY_PROFILE_F64,               \
-            .run = run_##which                          \
-        }                                               \
-    }
+#define ROW(...) MUTANT("sample", ASSAY_PROFILE_F64, __VA_ARGS__)
 
-const struct case_mutant sample_mutants[SAMPLE_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("top_p_sum", "top_p is measured against 1, not against what top_k kept", "B125",
-           TOP_P_UNNORMALISED),
-    MUTANT("top_p_first", "top_p is applied before top_k", "", TOP_P_FIRST),
-    MUTANT("top_p_short", "the token that reaches top_p is dropped", "", TOP_P_WITHOUT_LAST),
-    MUTANT("temperature_first", "the temperature is applied before the penalties", "",
-           TEMPERATURE_FIRST),
-    MUTANT("exclusive", "the running sum is compared before the token is added", "", SUM_EXCLUSIVE),
-    MUTANT("min_p_absolute", "min_p is a probability, not a share of the largest one", "",
-           MIN_P_ABSOLUTE),
-    MUTANT("frequency", "every occurrence is subtracted once", "", FREQUENCY_IGNORED),
-    MUTANT("presence", "presence is subtracted for every occurrence", "B137", PRESENCE_PER_COUNT),
-    MUTANT("padding", "padding columns of the vocabulary take part", "B118", PADDING_SAMPLED),
-    MUTANT("step", "the step is left out of the counter", "", STEP_IGNORED),
-    MUTANT("row", "every row uses the counter of row 0", "", ROW_IGNORED),
-    MUTANT("words", "the two words of the draw change places", "", HIGH_WORD_FIRST),
-    MUTANT("seed", "only 32 bits of the seed are used", "", SEED_CUT),
-    MUTANT("top_k_zero", "top_k = 0 keeps one token", "B121", TOP_K_ZERO),
-    MUTANT("top_k_cap", "top_k above 20 keeps 20", "B124", TOP_K_CAP),
-    MUTANT("ties", "ties at the edge of top_k go to higher indices", "", TIES_TO_HIGHER),
-    MUTANT("fall_through", "the last column is taken when the sum stays below", "B122",
-           LAST_ON_FALL_THROUGH),
-    MUTANT("nan", "a NaN is passed over by the comparisons", "B119 B191", NAN_IGNORED),
-    MUTANT("sentinel", "-inf logits are raised to 0", "B128", MASKED_SENTINEL),
-    MUTANT("greedy", "temperature 0 is taken for 1", "", GREEDY_DRAWS),
-    MUTANT("greedy_raw", "temperature 0 takes the argmax of the raw logits", "",
-           GREEDY_UNPENALISED),
-    MUTANT("first_row", "every row is drawn from the logits of row 0", "", FIRST_ROW),
-};
+const struct case_mutant sample_mutants[SAMPLE_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

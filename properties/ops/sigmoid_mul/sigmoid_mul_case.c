@@ -27,7 +27,7 @@ static const struct case_param params[] = {
 
 static void adjust(struct assay_case *c)
 {
-    const int64_t max_elements = 60000;
+    const int64_t max_elements = 30000;
     if (c->layout == CASE_INPLACE)
         case_set(c, "y", case_get(c, "x"));
     if (case_get(c, "T") * case_get(c, "I") > max_elements)

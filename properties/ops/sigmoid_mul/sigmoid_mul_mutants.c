@@ -9,19 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    SILU_NOT_SIGMOID,
-    SIGN_FLIPPED,
-    GATE_ROW_ABOVE,
-    ONE_GATE_FOR_ALL,
-    EXP_OVERFLOW,
-    UNDERFLOW_LOST,
-    BF16_SIGMOID,
-    X_AND_GATE_SWAPPED,
-    TAIL_UNGATED,
-    ONE_WRONG_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static double sigmoid(double g, enum fault fault)
 {
@@ -65,47 +53,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(SILU_NOT_SIGMOID)
-MUTANT_FUNCTION(SIGN_FLIPPED)
-MUTANT_FUNCTION(GATE_ROW_ABOVE)
-MUTANT_FUNCTION(ONE_GATE_FOR_ALL)
-MUTANT_FUNCTION(EXP_OVERFLOW)
-MUTANT_FUNCTION(UNDERFLOW_LOST)
-MUTANT_FUNCTION(BF16_SIGMOID)
-MUTANT_FUNCTION(X_AND_GATE_SWAPPED)
-MUTANT_FUNCTION(TAIL_UNGATED)
-MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)                 \
-    {                                                        \
-        .fault = text, .catalogue = ids, .route = {          \
-            .name = "sigmoid_mul.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                            \
-            .profile = ASSAY_PROFILE_F32,                    \
-            .run = run_##which                               \
-        }                                                    \
-    }
+#define ROW(...) MUTANT("sigmoid_mul", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant sigmoid_mul_mutants[SIGMOID_MUL_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("silu", "silu(gate) instead of sigmoid(gate)", "", SILU_NOT_SIGMOID),
-    MUTANT("sign", "sigmoid(-gate)", "", SIGN_FLIPPED),
-    MUTANT("gate_row", "the gate of the row above", "", GATE_ROW_ABOVE),
-    MUTANT("first_gate", "one gate a row: row 0 gates every row", "", ONE_GATE_FOR_ALL),
-    MUTANT("exp_overflow", "exp(gate) / (1 + exp(gate)) in binary32: NaN for large gates", "",
-           EXP_OVERFLOW),
-    MUTANT("absolute", "1 - 1/(1 + exp(gate)) in binary32: small sigmoids lose all digits", "",
-           UNDERFLOW_LOST),
-    MUTANT("bf16", "the sigmoid is rounded to bf16 before the product", "", BF16_SIGMOID),
-    MUTANT("swapped", "x and gate change places (query and gate halves)", "", X_AND_GATE_SWAPPED),
-    MUTANT("tail", "the tail of a row is not gated", "B007", TAIL_UNGATED),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
-};
+const struct case_mutant sigmoid_mul_mutants[SIGMOID_MUL_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

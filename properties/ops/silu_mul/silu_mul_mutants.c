@@ -9,19 +9,7 @@
 
 #include "words.h"
 
-enum fault {
-    NONE,
-    SILU_ON_UP,
-    SIGMOID_ONLY,
-    EXP_OVERFLOW,
-    NEGATIVE_GATES_CUT,
-    SQUARED_GATE,
-    UP_ROW_ABOVE,
-    FP16_INTERMEDIATE,
-    BF16_INTERMEDIATE,
-    TAIL_UNGATED,
-    ONE_WRONG_ELEMENT,
-};
+enum fault { FAULT_TABLE(MUTANT_ENUM) };
 
 static double silu(double x, enum fault fault)
 {
@@ -65,47 +53,8 @@ static assay_status run(const void *args, enum fault fault)
     return ASSAY_OK;
 }
 
-#define MUTANT_FUNCTION(fault)                                                                 \
-    static assay_status run_##fault(assay_context *context, const void *args, void *workspace) \
-    {                                                                                          \
-        (void)context;                                                                         \
-        (void)workspace;                                                                       \
-        return run(args, fault);                                                               \
-    }
-MUTANT_FUNCTION(NONE)
-MUTANT_FUNCTION(SILU_ON_UP)
-MUTANT_FUNCTION(SIGMOID_ONLY)
-MUTANT_FUNCTION(EXP_OVERFLOW)
-MUTANT_FUNCTION(NEGATIVE_GATES_CUT)
-MUTANT_FUNCTION(SQUARED_GATE)
-MUTANT_FUNCTION(UP_ROW_ABOVE)
-MUTANT_FUNCTION(FP16_INTERMEDIATE)
-MUTANT_FUNCTION(BF16_INTERMEDIATE)
-MUTANT_FUNCTION(TAIL_UNGATED)
-MUTANT_FUNCTION(ONE_WRONG_ELEMENT)
+FAULT_TABLE(MUTANT_RUN)
 
-#define MUTANT(short_name, text, ids, which)              \
-    {                                                     \
-        .fault = text, .catalogue = ids, .route = {       \
-            .name = "silu_mul.mutant." short_name ".cpu", \
-            .backend = ASSAY_CPU,                         \
-            .profile = ASSAY_PROFILE_F32,                 \
-            .run = run_##which                            \
-        }                                                 \
-    }
+#define ROW(...) MUTANT("silu_mul", ASSAY_PROFILE_F32, __VA_ARGS__)
 
-const struct case_mutant silu_mul_mutants[SILU_MUL_NUM_MUTANTS] = {
-    MUTANT("control", NULL, "", NONE),
-    MUTANT("silu_on_up", "silu is taken of up and multiplied by gate (halves swapped)", "",
-           SILU_ON_UP),
-    MUTANT("sigmoid", "sigmoid(gate) instead of silu(gate)", "", SIGMOID_ONLY),
-    MUTANT("exp_overflow", "exp(gate) / (1 + exp(gate)) in binary32: NaN for large gates", "",
-           EXP_OVERFLOW),
-    MUTANT("cut", "gates below -20 give 0", "", NEGATIVE_GATES_CUT),
-    MUTANT("squared", "silu(gate) times gate: up is ignored", "", SQUARED_GATE),
-    MUTANT("up_row", "up is read one row above", "", UP_ROW_ABOVE),
-    MUTANT("fp16", "silu is rounded to fp16 on the way", "", FP16_INTERMEDIATE),
-    MUTANT("bf16", "silu is rounded to bf16 before the product", "", BF16_INTERMEDIATE),
-    MUTANT("tail", "the tail of a row is not gated", "B007", TAIL_UNGATED),
-    MUTANT("one_element", "one element is off by 2^-7", "", ONE_WRONG_ELEMENT),
-};
+const struct case_mutant silu_mul_mutants[SILU_MUL_NUM_MUTANTS] = {FAULT_TABLE(ROW)};

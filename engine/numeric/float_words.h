@@ -2,8 +2,8 @@
  *
  * 16-bit float words <-> binary32, inline for kernels. Rounding is to nearest, ties to even.
  */
-#ifndef ASSAY_NUMERIC_WORDS_H
-#define ASSAY_NUMERIC_WORDS_H
+#ifndef ASSAY_NUMERIC_FLOAT_WORDS_H
+#define ASSAY_NUMERIC_FLOAT_WORDS_H
 
 #include <stdint.h>
 #include <string.h>
@@ -68,7 +68,8 @@ static inline uint16_t f16_from_f32(float value)
     return (uint16_t)(sign | (rounded >> 13));
 }
 
-/* Rows of F32, BF16 or F16 words as binary32 and back (words.c; vectorised by the compiler). */
+/* Rows of F32, BF16 or F16 words as binary32 and back (float_words.c; vectorised by the compiler).
+ */
 void words_to_f32(const void *words, enum assay_dtype dtype, int64_t count, float *values);
 void words_from_f32(const float *values, int64_t count, void *words, enum assay_dtype dtype);
 /* From binary64, rounded once (a detour through binary32 would round twice). */

@@ -2,7 +2,7 @@
  *
  * Rows of float words <-> binary32 and binary64.
  */
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 
 #include <math.h>
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a gate record is keyed by. A record speaks for one model, one set of trades, one backend and
- * instruction set, one build of the program and one policy; who writes a record (golden/gate) and
- * who asks for one (assay run) take the key from here, so that both mean the same thing.
+ * Gate records: what one is keyed by, and the question that a front end asks before it uses a
+ * trade. A record speaks for one model, one set of trades, one backend and instruction set, one
+ * build of the program and one policy. Who writes records (golden/gate) and who asks for one
+ * (assay run) take the key from here, so that both mean the same thing.
  */
-#ifndef ASSAY_GATE_H
-#define ASSAY_GATE_H
+#ifndef ASSAY_GATE_RECORD_H
+#define ASSAY_GATE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <assay/context.h>
@@ -46,6 +48,17 @@ ASSAY_MUST_USE assay_status assay_gate_key_fill(const char *model_digest, assay_
  * ASSAY_E_NOT_FOUND when neither variable is set. */
 ASSAY_MUST_USE assay_status assay_ledger_default_path(char *path, size_t size,
                                                       struct assay_error *error);
+
+/* Looks in the ledger for the newest gate run of (model digest, set, backend, this processor's
+ * instruction set, this build and its policy). *passes is set only when that run's verdict is PASS
+ * and has not expired; in every other case (no ledger, no record, FAIL, INCONCLUSIVE, another
+ * build) it is false and reason[size] says which, in words that finish the sentence "not allowed:
+ * ...". Runs with a planted fault do not count. ledger_path NULL: the default ledger. An error
+ * means that the ledger exists and could not be read; *passes is then false as well. */
+ASSAY_MUST_USE assay_status assay_gate_lookup(const char *ledger_path, const char *model_digest,
+                                              assay_trade_set set, const char *backend,
+                                              bool *passes, char *reason, size_t size,
+                                              struct assay_error *error);
 
 #ifdef __cplusplus
 }
