@@ -104,7 +104,8 @@ function(assay_property_op op)
   assay_property_sources(${arg_CASE})
   if(arg_LAWS)
     assay_test(${op}.laws SOURCES ${arg_LAWS}
-      ${PROJECT_SOURCE_DIR}/properties/harness/bad_calls.c LABELS law)
+      ${PROJECT_SOURCE_DIR}/properties/harness/bad_calls.c
+      ${PROJECT_SOURCE_DIR}/properties/harness/laws.c LABELS law)
   endif()
   # One process an op: a route sweep, the FP64 oracle against MPFR, the mutants.
   add_test(NAME ${op}.route.cpu COMMAND assay_program verify ${op} --jobs 1)

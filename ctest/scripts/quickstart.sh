@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ctest/scripts/setup.sh
-ctest/scripts/build.sh dev
+ctest/scripts/build.sh dev assay_program
 echo
 build/dev/assay gate golden/models/tiny-hybrid --trade gdn-state-fp16 \
   --ledger build/dev/ledger.sqlite --html build/dev/gate.html --json build/dev/gate.json

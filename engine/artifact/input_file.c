@@ -45,3 +45,13 @@ assay_status assay_input_open_optional(const char *dir, const char *name, struct
         return report(dir, name, &detail, error);
     return ASSAY_OK;
 }
+
+assay_status assay_input_parse(const char *name, const char *part, const void *text, size_t bytes,
+                               assay_status status, json_t **object, struct assay_error *error)
+{
+    /* The largest real header known (a shard with 30,000 expert tensors) has 4 MiB and 400,000
+     * values; a tree stays below 128 MiB. */
+    static const struct json_limits limits = {
+        .bytes = (size_t)16 << 20, .values = (size_t)1 << 20, .depth = 32};
+    return assay_json_parse_object(name, part, text, bytes, &limits, status, object, error);
+}

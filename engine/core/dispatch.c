@@ -121,28 +121,26 @@ static bool usable(const assay_context *context, const struct assay_route *route
            (route->accepts == NULL || route->accepts(args));
 }
 
-static assay_status choose(assay_context *context, const struct assay_op *op, const void *args,
-                           const struct assay_route **chosen)
+/* NULL with the context's error record filled when no route takes the call. */
+static const struct assay_route *choose(assay_context *context, const struct assay_op *op,
+                                        const void *args)
 {
     const struct assay_route *forced = context_forced(context, op);
     if (forced != NULL) {
-        *chosen = forced;
         if (usable(context, forced, args))
-            return ASSAY_OK;
-        return assay_refuse(context, ASSAY_E_ROUTE_REFUSED, op->name, "route",
-                            "'%s' takes only: %s; needs %s", forced->name,
-                            forced->when != NULL ? forced->when : "all calls",
-                            assay_isa_name(forced->isa));
+            return forced;
+        assay_refuse(context, ASSAY_E_ROUTE_REFUSED, op->name, "route",
+                     "'%s' takes only: %s; needs %s", forced->name,
+                     forced->when != NULL ? forced->when : "all calls",
+                     assay_isa_name(forced->isa));
+        return NULL;
     }
-    for (int i = 0; i < op->num_routes; i++) {
-        if (usable(context, &op->routes[i], args)) {
-            *chosen = &op->routes[i];
-            return ASSAY_OK;
-        }
-    }
-    return assay_refuse(context, ASSAY_E_NO_ROUTE, op->name, "route",
-                        "no route of backend %s accepts the call",
-                        assay_backend_name(context->backend));
+    for (int i = 0; i < op->num_routes; i++)
+        if (usable(context, &op->routes[i], args))
+            return &op->routes[i];
+    assay_refuse(context, ASSAY_E_NO_ROUTE, op->name, "route",
+                 "no route of backend %s accepts the call", assay_backend_name(context->backend));
+    return NULL;
 }
 
 assay_status assay_run_op(assay_context *context, const struct assay_op *op, const void *args)
@@ -151,8 +149,9 @@ assay_status assay_run_op(assay_context *context, const struct assay_op *op, con
     if (args == NULL)
         return assay_refuse(context, ASSAY_E_ARG, op->name, "args", "must not be null");
     ASSAY_TRY(op->validate(context, args));
-    const struct assay_route *route = NULL;
-    ASSAY_TRY(choose(context, op, args, &route));
+    const struct assay_route *route = choose(context, op, args);
+    if (route == NULL)
+        return context->error.status;
     void *workspace;
     size_t bytes = route->workspace != NULL ? route->workspace(context, args) : 0;
     ASSAY_TRY(context_workspace(context, op->name, bytes, &workspace));

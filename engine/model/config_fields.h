@@ -7,7 +7,7 @@
 #ifndef ASSAY_MODEL_CONFIG_FIELDS_H
 #define ASSAY_MODEL_CONFIG_FIELDS_H
 
-#include "artifact/json/json_input.h"
+#include "core/json_input.h"
 #include "core/core.h"
 
 #define CONFIG_MAX_SCOPES 3

@@ -57,7 +57,7 @@ static assay_status read_config(const struct assay_map *map, struct assay_model_
     json_t *root = NULL;
 
     ASSAY_TRY(
-        assay_json_parse(CONFIG_FILE, "JSON", map->data, map->bytes, ASSAY_E_PARSE, &root, error));
+        assay_input_parse(CONFIG_FILE, "JSON", map->data, map->bytes, ASSAY_E_PARSE, &root, error));
     assay_status status = read_root(root, config, error);
     json_decref(root);
     return status;
@@ -70,8 +70,8 @@ static assay_status read_generation(const struct assay_map *map, struct assay_mo
     struct config_source source = {.file = GENERATION_FILE, .num_scopes = 1, .error = error};
     json_t *root = NULL;
 
-    ASSAY_TRY(assay_json_parse(GENERATION_FILE, "JSON", map->data, map->bytes, ASSAY_E_PARSE, &root,
-                               error));
+    ASSAY_TRY(assay_input_parse(GENERATION_FILE, "JSON", map->data, map->bytes, ASSAY_E_PARSE,
+                                &root, error));
     source.scopes[0] = (struct config_scope){root, ""};
     assay_status status = ASSAY_OK;
     if (assay_json_get(root, "eos_token_id") != NULL)

@@ -130,7 +130,8 @@ static void mixtures(struct enumeration *e, int count)
         for (int i = 0; i < spec->num_params; i++) {
             int64_t values[MAX_VALUES];
             int n = values_of_param(e, &spec->params[i], values);
-            c.value[i] = values[philox_u64(e->seed, "mixture", draw++) % (uint64_t)n];
+            if (n > 0) /* a parameter without a legal value keeps its fallback */
+                c.value[i] = values[philox_u64(e->seed, "mixture", draw++) % (uint64_t)n];
         }
         uint64_t pick = philox_u64(e->seed, "mixture", draw);
         c.dist = (enum case_dist)dists[pick % (uint64_t)num_dists];

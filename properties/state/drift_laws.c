@@ -8,22 +8,15 @@
 #include <string.h>
 
 #include "case.h"
+#include "laws.h"
 #include "drift.h"
 #include <assay/ops/gdn_recurrent.h>
 
 enum { STEPS = 4096 };
 
-static assay_context *new_context(void)
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
 Test(drift, fp16_state_stays_close)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     const int64_t widths[] = {1, 4};
     struct drift_result results[2];
     for (int i = 0; i < 2; i++) {
@@ -50,7 +43,7 @@ Test(drift, bf16_state_is_caught)
     for (int i = 0; i < spec->num_mutants; i++)
         if (strcmp(spec->mutants[i].route.name, name) == 0)
             cr_assert_eq(assay_route_add(&spec->mutants[i].route, NULL), ASSAY_OK);
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     struct drift_result r;
     cr_assert_eq(drift_run(context, 1, STEPS, 4, name, &r), ASSAY_OK);
     cr_assert(!r.pass, "worst %.3g", r.worst);

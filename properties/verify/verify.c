@@ -150,36 +150,53 @@ static void compare_outputs(struct run *r, const struct assay_route *route)
     }
 }
 
+/* The first byte of an output's own bytes that differs from `first`; -1 when none does. */
+static int64_t first_difference(const struct trial_buffer *b, const unsigned char *first)
+{
+    for (size_t k = 0; k < b->bytes; k++)
+        if (b->owned[k] && b->live[k] != first[k])
+            return (int64_t)k;
+    return -1;
+}
+
+/* All live bytes, one buffer after the other; NULL when out of memory. */
+static unsigned char *copy_live(const struct trial_state *s)
+{
+    size_t total = 0, used = 0;
+    for (int i = 0; i < s->num_buffers; i++)
+        total += s->buffer[i].bytes;
+    unsigned char *copy = malloc(total > 0 ? total : 1);
+    for (int i = 0; i < s->num_buffers && copy != NULL; i++) {
+        memcpy(copy + used, s->buffer[i].live, s->buffer[i].bytes);
+        used += s->buffer[i].bytes;
+    }
+    return copy;
+}
+
 /* A second run from other poison and with a used workspace must give the same bits. */
 static void check_repeat(struct run *r)
 {
-    unsigned char *first[TRIAL_MAX_BUFFERS] = {NULL};
     struct trial_state *s = r->trial->state;
-    bool good = true;
-    for (int i = 0; i < s->num_buffers && good; i++) {
-        first[i] = malloc(s->buffer[i].bytes);
-        good = first[i] != NULL;
-        if (good)
-            memcpy(first[i], s->buffer[i].live, s->buffer[i].bytes);
+    unsigned char *first = copy_live(s);
+    if (first == NULL) {
+        report(r, VERDICT_NOT_REPEATED, "out of memory for the second run");
+        return;
     }
     trial_restore(r->trial, 1);
-    assay_status status = good ? invoke(r) : ASSAY_E_MEMORY;
+    assay_status status = invoke(r);
     if (status != ASSAY_OK)
         report(r, VERDICT_NOT_REPEATED, "the second run returned %s", assay_status_name(status));
     else
         check_memory(r, 1);
+    size_t used = 0;
     for (int i = 0; i < s->num_buffers && status == ASSAY_OK; i++) {
-        const struct trial_buffer *b = &s->buffer[i];
-        for (size_t k = 0; k < b->bytes; k++) {
-            if (b->owned[k] && b->live[k] != first[i][k]) {
-                report(r, VERDICT_NOT_REPEATED, "%s: byte %zu differs in the second run", b->name,
-                       k);
-                break;
-            }
-        }
+        int64_t at = first_difference(&s->buffer[i], first + used);
+        if (at >= 0)
+            report(r, VERDICT_NOT_REPEATED, "%s: byte %lld differs in the second run",
+                   s->buffer[i].name, (long long)at);
+        used += s->buffer[i].bytes;
     }
-    for (int i = 0; i < s->num_buffers; i++)
-        free(first[i]);
+    free(first);
 }
 
 /* The route on the trial's inputs, against r->outputs (value and bound are set). */

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "artifact/input_file.h"
-#include "artifact/json/json_input.h"
+#include "core/json_input.h"
 
 enum { LENGTH_BYTES = 8 };
 
 /* The header's length as the file states it, checked against the file before it is used. How long
- * a header may be at all is up to assay_json_parse. */
+ * a header may be at all is up to assay_input_parse. */
 static assay_status header_length(const struct safetensors_file *file, size_t *length,
                                   struct assay_error *error)
 {
@@ -185,8 +185,8 @@ assay_status assay_safetensors_add_file(const char *dir, const char *name,
 
     ASSAY_TRY(assay_input_open(dir, name, &file->map, error));
     ASSAY_TRY(header_length(file, &header_bytes, error));
-    ASSAY_TRY(assay_json_parse(name, "header", file->map.data + LENGTH_BYTES, header_bytes,
-                               ASSAY_E_CORRUPT, &header, error));
+    ASSAY_TRY(assay_input_parse(name, "header", file->map.data + LENGTH_BYTES, header_bytes,
+                                ASSAY_E_CORRUPT, &header, error));
     assay_status status = read_header(file, index, header_bytes, header, set, error);
     json_decref(header);
     return status;

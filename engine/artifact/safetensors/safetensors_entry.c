@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "artifact/json/json_input.h"
+#include "core/json_input.h"
 
 /* All whole-byte dtypes of the format. The engine computes on those with a format; the others can
  * still stand in a file beside them (vision towers, quantiser state) and need their size known. */

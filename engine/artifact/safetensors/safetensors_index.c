@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "artifact/json/json_input.h"
+#include "artifact/input_file.h"
+#include "core/json_input.h"
 
 /* A name in the model folder itself: an index must not reach other folders. */
 static bool is_plain_name(const char *name)
@@ -132,8 +133,8 @@ assay_status assay_safetensors_add_index(const char *dir, const struct assay_map
 {
     json_t *root = NULL;
 
-    ASSAY_TRY(assay_json_parse(SAFETENSORS_INDEX, "JSON", index->data, index->bytes, ASSAY_E_PARSE,
-                               &root, error));
+    ASSAY_TRY(assay_input_parse(SAFETENSORS_INDEX, "JSON", index->data, index->bytes, ASSAY_E_PARSE,
+                                &root, error));
     assay_status status = read_weight_map(dir, root, set, error);
     json_decref(root);
     return status;

@@ -6,28 +6,11 @@
  * Profile f32. Bound: gated_rmsnorm_bound.md. Moves each byte once (x twice, from L1).
  */
 #include "core/core.h"
-#include "numeric/simd.h"
+#include "numeric/simd_sums.h"
 #include "ops/gated_rmsnorm/gated_rmsnorm_routes.h"
 
 #include <float.h>
 #include <math.h>
-
-static double sum_of_squares(const void *x, enum assay_dtype dtype, int64_t width)
-{
-    vd low = vd_set(0), high = vd_set(0);
-    int64_t i = 0;
-    for (; i + SIMD_LANES <= width; i += SIMD_LANES) {
-        vf v = vf_load_any(x, dtype, i);
-        low = vd_fma(vd_low(v), vd_low(v), low);
-        high = vd_fma(vd_high(v), vd_high(v), high);
-    }
-    if (i < width) {
-        vf v = vf_load_tail(x, dtype, i, width - i);
-        low = vd_fma(vd_low(v), vd_low(v), low);
-        high = vd_fma(vd_high(v), vd_high(v), high);
-    }
-    return vd_sum(low + high);
-}
 
 /* The sigmoid of a finite gate is not zero: where it underflowed, an infinite factor must not meet
  * a zero, which would be NaN. */
@@ -53,7 +36,7 @@ static void rows(void *argument, int64_t first, int64_t last)
     for (int64_t r = first; r < last; r++) {
         const void *x = assay_tensor_row(&a->x, r), *z = assay_tensor_row(&a->z, r);
         void *y = assay_tensor_row(&a->y, r);
-        double sum = sum_of_squares(x, a->x.dtype, width);
+        double sum = simd_sum_of_squares(x, a->x.dtype, width);
         vd scale = vd_set(1 / sqrt(sum / (double)width + a->eps));
         int64_t i = 0;
         for (; i + SIMD_LANES <= width; i += SIMD_LANES)

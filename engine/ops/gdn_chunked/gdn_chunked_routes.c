@@ -5,83 +5,45 @@
  */
 #include "ops/gdn_chunked/gdn_chunked_routes.h"
 #include "core/core.h"
+#include "ops/gdn_recurrent/gdn_checks.h"
 
-/* q, k, v, g, beta, state, o agree with each other. */
-static assay_status check_extents(assay_context *context, const char *op,
-                                  const struct assay_gdn_chunked_args *a)
+/* The same tensors under the other op's type. */
+static struct assay_gdn_recurrent_args tensors_of(const struct assay_gdn_chunked_args *a)
 {
-    int64_t tokens = a->q.extent[0], key_heads = a->q.extent[1], key_dim = a->q.extent[2];
-    int64_t heads = a->v.extent[1], value_dim = a->v.extent[2];
-    if (key_heads < 1 || key_dim < 1)
-        return assay_refuse(context, ASSAY_E_SHAPE, op, "q",
-                            "must have at least one head of at least one element");
-    ASSAY_TRY(assay_check_shape(context, op, "k", &a->k, "q", &a->q));
-    ASSAY_TRY(assay_check_extent(context, op, "v", &a->v, 0, tokens));
-    if (heads < 1 || heads % key_heads != 0 || value_dim < 1)
-        return assay_refuse(context, ASSAY_E_SHAPE, op, "v",
-                            "must have at least one element a head, and a positive multiple of "
-                            "q's %lld heads, has %lld",
-                            (long long)key_heads, (long long)heads);
-    ASSAY_TRY(assay_check_extent(context, op, "g", &a->g, 0, tokens));
-    ASSAY_TRY(assay_check_extent(context, op, "g", &a->g, 1, heads));
-    ASSAY_TRY(assay_check_shape(context, op, "beta", &a->beta, "g", &a->g));
-    ASSAY_TRY(assay_check_extent(context, op, "state", &a->state, 0, heads));
-    ASSAY_TRY(assay_check_extent(context, op, "state", &a->state, 1, key_dim));
-    ASSAY_TRY(assay_check_extent(context, op, "state", &a->state, 2, value_dim));
-    return assay_check_shape(context, op, "o", &a->o, "v", &a->v);
+    return (struct assay_gdn_recurrent_args){.q = a->q,
+                                             .k = a->k,
+                                             .v = a->v,
+                                             .g = a->g,
+                                             .beta = a->beta,
+                                             .state = a->state,
+                                             .o = a->o,
+                                             .scale = a->scale};
 }
 
 static assay_status validate(assay_context *context, const void *arguments)
 {
     const struct assay_gdn_chunked_args *a = arguments;
+    const struct assay_gdn_recurrent_args tensors = tensors_of(a);
     const char *op = "gdn_chunked";
-    const unsigned f32 = ASSAY_FORMAT(ASSAY_F32), states = f32 | ASSAY_FORMAT(ASSAY_F16);
-    ASSAY_TRY(assay_check_tensor(context, op, "q", &a->q, 3, 3, ASSAY_FORMATS_FLOAT, false));
-    ASSAY_TRY(assay_check_tensor(context, op, "k", &a->k, 3, 3, ASSAY_FORMATS_FLOAT, false));
-    ASSAY_TRY(assay_check_tensor(context, op, "v", &a->v, 3, 3, ASSAY_FORMATS_FLOAT, false));
-    ASSAY_TRY(assay_check_tensor(context, op, "g", &a->g, 2, 2, f32, false));
-    ASSAY_TRY(assay_check_tensor(context, op, "beta", &a->beta, 2, 2, f32, false));
-    ASSAY_TRY(assay_check_tensor(context, op, "state", &a->state, 3, 3, states, true));
-    ASSAY_TRY(assay_check_tensor(context, op, "o", &a->o, 3, 3, ASSAY_FORMATS_FLOAT, true));
-    ASSAY_TRY(check_extents(context, op, a));
-    ASSAY_TRY(assay_check_number(context, op, "scale", a->scale, false));
+    ASSAY_TRY(gdn_check_args(context, op, &tensors));
     if (a->chunk < 1 || a->chunk > GDN_CHUNKED_MAX_CHUNK)
         return assay_refuse(context, ASSAY_E_ARG, op, "chunk", "must be 1 to %d, is %lld",
                             GDN_CHUNKED_MAX_CHUNK, (long long)a->chunk);
-    const struct {
-        const char *name;
-        const struct assay_tensor *tensor;
-    } inputs[] = {{"q", &a->q}, {"k", &a->k}, {"v", &a->v}, {"g", &a->g}, {"beta", &a->beta}};
-    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
-        bool may_equal = inputs[i].tensor == &a->v;
-        ASSAY_TRY(assay_check_alias(context, op, "o", &a->o, inputs[i].name, inputs[i].tensor,
-                                    may_equal));
-        ASSAY_TRY(assay_check_alias(context, op, "state", &a->state, inputs[i].name,
-                                    inputs[i].tensor, false));
-    }
-    return assay_check_alias(context, op, "o", &a->o, "state", &a->state, false);
+    return gdn_check_aliases(context, op, &tensors);
 }
 
 static struct assay_floor floor_of(const void *arguments)
 {
     const struct assay_gdn_chunked_args *a = arguments;
+    const struct assay_gdn_recurrent_args tensors = tensors_of(a);
     double tokens = (double)a->q.extent[0], heads = (double)a->v.extent[1];
     double key_dim = (double)a->state.extent[1], value_dim = (double)a->state.extent[2];
-    double cells = heads * key_dim * value_dim;
-    double state_bytes = tokens > 0 ? cells * (double)assay_dtype_bytes(a->state.dtype) : 0;
     /* Per token: prediction, update and output against the state, and against the tokens before it
      * in the chunk: Gram products of k and q, then substitution and output. */
     double before = ((double)(a->chunk < a->q.extent[0] ? a->chunk : a->q.extent[0]) - 1) / 2;
-    double flops = tokens * (6 * cells + before * heads * 4 * (key_dim + value_dim));
-    return (struct assay_floor){
-        .bytes_read = (double)assay_tensor_count(&a->q) *
-                          (double)(assay_dtype_bytes(a->q.dtype) + assay_dtype_bytes(a->k.dtype)) +
-                      (double)assay_tensor_count(&a->v) * (double)assay_dtype_bytes(a->v.dtype) +
-                      8 * tokens * heads + state_bytes,
-        .bytes_written =
-            (double)assay_tensor_count(&a->o) * (double)assay_dtype_bytes(a->o.dtype) + state_bytes,
-        .operations = flops,
-    };
+    double operations =
+        tokens * heads * (6 * key_dim * value_dim + before * 4 * (key_dim + value_dim));
+    return gdn_floor(&tensors, operations);
 }
 
 int64_t gdn_chunked_slots(const assay_context *context, const void *args)

@@ -6,27 +6,10 @@
  * Profile f32. Bound: l2norm_bound.md. Moves each input and output byte once (x twice, from L1).
  */
 #include "core/core.h"
-#include "numeric/simd.h"
+#include "numeric/simd_sums.h"
 #include "ops/l2norm/l2norm_routes.h"
 
 #include <math.h>
-
-static double sum_of_squares(const void *x, enum assay_dtype dtype, int64_t width)
-{
-    vd low = vd_set(0), high = vd_set(0);
-    int64_t i = 0;
-    for (; i + SIMD_LANES <= width; i += SIMD_LANES) {
-        vf v = vf_load_any(x, dtype, i);
-        low = vd_fma(vd_low(v), vd_low(v), low);
-        high = vd_fma(vd_high(v), vd_high(v), high);
-    }
-    if (i < width) {
-        vf v = vf_load_tail(x, dtype, i, width - i);
-        low = vd_fma(vd_low(v), vd_low(v), low);
-        high = vd_fma(vd_high(v), vd_high(v), high);
-    }
-    return vd_sum(low + high);
-}
 
 static vf scaled(vf x, vd scale)
 {
@@ -40,7 +23,7 @@ static void rows(void *argument, int64_t first, int64_t last)
     for (int64_t r = first; r < last; r++) {
         const void *x = assay_tensor_row(&a->x, r);
         void *y = assay_tensor_row(&a->y, r);
-        vd scale = vd_set(1 / sqrt(sum_of_squares(x, a->x.dtype, width) + a->eps));
+        vd scale = vd_set(1 / sqrt(simd_sum_of_squares(x, a->x.dtype, width) + a->eps));
         int64_t i = 0;
         for (; i + SIMD_LANES <= width; i += SIMD_LANES)
             vf_store_any(y, a->y.dtype, i, scaled(vf_load_any(x, a->x.dtype, i), scale));

@@ -23,7 +23,7 @@ static assay_status read_text(json_t *message, size_t index, const char *name, b
     char field[64];
     snprintf(field, sizeof field, "messages[%zu].%s", index, name);
     return assay_fail(error, ASSAY_E_PARSE, WHERE, field, "must be a string, is %s",
-                      text_json_type(value));
+                      assay_json_type(value));
 }
 
 static assay_status read_message(json_t *json, size_t index, struct assay_message *message,
@@ -33,7 +33,7 @@ static assay_status read_message(json_t *json, size_t index, struct assay_messag
     if (!json_is_object(json)) {
         snprintf(field, sizeof field, "messages[%zu]", index);
         return assay_fail(error, ASSAY_E_PARSE, WHERE, field, "must be an object, is %s",
-                          text_json_type(json));
+                          assay_json_type(json));
     }
     for (void *at = json_object_iter(json); at != NULL; at = json_object_iter_next(json, at)) {
         const char *key = json_object_iter_key(at);
@@ -54,7 +54,7 @@ static assay_status render(json_t *array, const struct assay_template_options *o
 {
     if (!json_is_array(array))
         return assay_fail(error, ASSAY_E_PARSE, WHERE, "messages", "must be an array, is %s",
-                          text_json_type(array));
+                          assay_json_type(array));
     size_t count = json_array_size(array);
     struct assay_message *messages = assay_alloc_zero(count, sizeof *messages);
     if (messages == NULL)
@@ -80,7 +80,8 @@ assay_status assay_template_render_json(const char *json, size_t json_bytes,
     if (json == NULL || options == NULL || text == NULL || bytes == NULL)
         return assay_fail(error, ASSAY_E_ARG, WHERE, "arguments", "must not be NULL");
     json_t *array;
-    ASSAY_TRY(text_json_parse(json, json_bytes, WHERE, &array, error));
+    ASSAY_TRY(assay_json_parse(WHERE, "JSON", json, json_bytes, &text_json_limits, ASSAY_E_PARSE,
+                               &array, error));
     assay_status status = render(array, options, text, bytes, error);
     json_decref(array);
     return status;

@@ -194,7 +194,7 @@ static assay_status match_at(struct split_run *run, const unsigned char *text, s
 assay_status split_run_next(struct split_run *run, const unsigned char *text, size_t bytes,
                             size_t start, size_t *end, struct assay_error *error)
 {
-    int64_t length;
+    int64_t length = 0;
     ASSAY_TRY(match_at(run, text, bytes, start, &length, error));
     if (length > 0) {
         *end = start + (size_t)length;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/core.h"
-#include "text/text_json.h"
+#include "core/json_input.h"
 
 enum {
     MAX_ID = (1 << 24) - 1,
@@ -36,7 +36,7 @@ static assay_status check_empty(const json_t *model, const char *name, struct as
     char field[64];
     snprintf(field, sizeof field, "model.%s", name);
     return assay_fail(error, ASSAY_E_UNSUPPORTED, TOKENIZER_FILE, field, "must be null, is %s",
-                      text_json_type(value));
+                      assay_json_type(value));
 }
 
 static assay_status read_flag(const json_t *model, const char *name, bool *flag,
@@ -49,7 +49,7 @@ static assay_status read_flag(const json_t *model, const char *name, bool *flag,
     char field[64];
     snprintf(field, sizeof field, "model.%s", name);
     return assay_fail(error, ASSAY_E_PARSE, TOKENIZER_FILE, field, "must be true or false, is %s",
-                      text_json_type(value));
+                      assay_json_type(value));
 }
 
 static assay_status read_options(struct assay_tokenizer *tokenizer, const json_t *model,
@@ -57,12 +57,12 @@ static assay_status read_options(struct assay_tokenizer *tokenizer, const json_t
 {
     if (!json_is_object(model))
         return assay_fail(error, ASSAY_E_PARSE, TOKENIZER_FILE, "model", "must be an object, is %s",
-                          text_json_type(model));
+                          assay_json_type(model));
     const json_t *type = json_object_get(model, "type");
     if (!json_is_string(type) || strcmp(json_string_value(type), "BPE") != 0)
         return assay_fail(error, ASSAY_E_UNSUPPORTED, TOKENIZER_FILE, "model.type",
                           "must be \"BPE\", is %.40s",
-                          json_is_string(type) ? json_string_value(type) : text_json_type(type));
+                          json_is_string(type) ? json_string_value(type) : assay_json_type(type));
     ASSAY_TRY(check_empty(model, "dropout", error));
     ASSAY_TRY(check_empty(model, "continuing_subword_prefix", error));
     ASSAY_TRY(check_empty(model, "end_of_word_suffix", error));
@@ -81,7 +81,7 @@ static assay_status check_id(const char *file, const char *field, const json_t *
 {
     if (!json_is_integer(value))
         return assay_fail(error, ASSAY_E_PARSE, file, field, "must be an integer id, is %s",
-                          text_json_type(value));
+                          assay_json_type(value));
     *id = json_integer_value(value);
     if (*id < 0 || *id > MAX_ID)
         return assay_fail(error, ASSAY_E_RANGE, file, field, "ids are 0 to %d, this is %" PRId64,
@@ -98,7 +98,7 @@ static assay_status measure_vocab(json_t *vocab, struct extent *extent, struct a
 {
     if (!json_is_object(vocab))
         return assay_fail(error, ASSAY_E_PARSE, TOKENIZER_FILE, "model.vocab",
-                          "must be an object, is %s", text_json_type(vocab));
+                          "must be an object, is %s", assay_json_type(vocab));
     for (void *at = json_object_iter(vocab); at != NULL; at = json_object_iter_next(vocab, at)) {
         const char *key = json_object_iter_key(at);
         size_t bytes = strlen(key);
@@ -228,7 +228,7 @@ static assay_status read_merges(struct assay_tokenizer *tokenizer, const json_t 
 {
     if (!json_is_array(merges))
         return assay_fail(error, ASSAY_E_PARSE, TOKENIZER_FILE, "model.merges",
-                          "must be an array, is %s", text_json_type(merges));
+                          "must be an array, is %s", assay_json_type(merges));
     size_t count = json_array_size(merges);
     unsigned char *scratch = assay_alloc(2 * longest);
     assay_status status = ASSAY_OK;
@@ -262,7 +262,7 @@ static assay_status read_added(const json_t *json, struct added_entry *entry,
         if (flag != NULL && !json_is_false(flag))
             return assay_fail(error, ASSAY_E_UNSUPPORTED, entry->file, entry->field,
                               "\"%s\" must be false, is %s", must_be_false[i],
-                              text_json_type(flag));
+                              assay_json_type(flag));
     }
     const json_t *content = json_object_get(json, "content");
     const json_t *special = json_object_get(json, "special");
@@ -270,10 +270,10 @@ static assay_status read_added(const json_t *json, struct added_entry *entry,
     if (entry->bytes == 0 || entry->bytes > MAX_ADDED_BYTES)
         return assay_fail(error, ASSAY_E_PARSE, entry->file, entry->field,
                           "\"content\" must be a string of 1 to %d bytes, is %s of %zu",
-                          (int)MAX_ADDED_BYTES, text_json_type(content), entry->bytes);
+                          (int)MAX_ADDED_BYTES, assay_json_type(content), entry->bytes);
     if (special != NULL && !json_is_boolean(special))
         return assay_fail(error, ASSAY_E_PARSE, entry->file, entry->field,
-                          "\"special\" must be true or false, is %s", text_json_type(special));
+                          "\"special\" must be true or false, is %s", assay_json_type(special));
     entry->content = json_string_value(content);
     entry->special = json_is_true(special);
     return ASSAY_OK;
@@ -288,7 +288,7 @@ static assay_status visit_listed(const json_t *root, added_visitor *visit, void 
     const json_t *listed = json_object_get(root, "added_tokens");
     if (listed != NULL && !json_is_null(listed) && !json_is_array(listed))
         return assay_fail(error, ASSAY_E_PARSE, TOKENIZER_FILE, "added_tokens",
-                          "must be an array, is %s", text_json_type(listed));
+                          "must be an array, is %s", assay_json_type(listed));
     for (size_t i = 0; i < json_array_size(listed); i++) {
         struct added_entry entry = {.file = TOKENIZER_FILE};
         snprintf(entry.field, sizeof entry.field, "added_tokens[%zu]", i);
@@ -320,7 +320,7 @@ static assay_status visit_decoder(const json_t *config, added_visitor *visit, vo
         return ASSAY_OK;
     if (!json_is_object(decoder))
         return assay_fail(error, ASSAY_E_PARSE, TOKENIZER_CONFIG_FILE, "added_tokens_decoder",
-                          "must be an object, is %s", text_json_type(decoder));
+                          "must be an object, is %s", assay_json_type(decoder));
     for (void *at = json_object_iter(decoder); at != NULL;
          at = json_object_iter_next(decoder, at)) {
         const char *key = json_object_iter_key(at);

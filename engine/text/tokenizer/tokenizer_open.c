@@ -21,14 +21,9 @@ static assay_status read_file(const char *dir, const char *name, bool may_be_mis
     struct assay_error failure = {0};
     assay_status status = assay_map_open(path, &map, &failure);
     if (status == ASSAY_OK) {
-        status = text_json_parse((const char *)map.data, map.bytes, name, json, error);
+        status = assay_json_parse_object(name, "JSON", map.data, map.bytes, &text_json_limits,
+                                         ASSAY_E_PARSE, json, error);
         assay_map_close(&map);
-        if (status == ASSAY_OK && !json_is_object(*json)) {
-            status = assay_fail(error, ASSAY_E_PARSE, name, "JSON", "must be an object, is %s",
-                                text_json_type(*json));
-            json_decref(*json);
-            *json = NULL;
-        }
     } else if (status == ASSAY_E_NOT_FOUND && may_be_missing) {
         status = ASSAY_OK;
     } else {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/core.h"
-#include "text/text_json.h"
+#include "core/json_input.h"
 
 static bool has_type(const json_t *step, const char *type)
 {
@@ -23,7 +23,7 @@ static assay_status refuse(const char *field, const char *expected, const json_t
     const json_t *type = json_object_get(step, "type");
     return assay_fail(error, ASSAY_E_UNSUPPORTED, TOKENIZER_FILE, field, "must be %s, is %.60s",
                       expected,
-                      json_is_string(type) ? json_string_value(type) : text_json_type(step));
+                      json_is_string(type) ? json_string_value(type) : assay_json_type(step));
 }
 
 /* null, or `type`, or a Sequence of nothing but `type`; *present says whether it is there. */
@@ -62,7 +62,7 @@ static assay_status check_false(const json_t *step, const char *step_name, const
     char field[96];
     snprintf(field, sizeof field, "%s.%s", step_name, name);
     return assay_fail(error, ASSAY_E_UNSUPPORTED, TOKENIZER_FILE, field, "must be false, is %s",
-                      text_json_type(value));
+                      assay_json_type(value));
 }
 
 static assay_status read_split(struct assay_tokenizer *tokenizer, const json_t *split,

@@ -9,13 +9,7 @@
 
 #include "oracle.h"
 #include "ops/gdn_recurrent/gdn_column.h"
-
-/* aux arrays that ref leaves for bound. */
-enum {
-    GDN_CHUNK_AUX_PRODUCTS,     /* operands, products, propagated errors */
-    GDN_CHUNK_AUX_ACCUMULATION, /* the sums of this output */
-    GDN_CHUNK_AUX_STORAGE       /* error by rounding the state between chunks */
-};
+#include "ops/gdn_recurrent/gdn_terms.h"
 
 /* What a head's chunk has for all of its columns. Matrices are rows x rows, row-major, j <= i. */
 struct gdn_chunk {

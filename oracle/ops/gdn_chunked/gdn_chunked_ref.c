@@ -91,9 +91,9 @@ static void put(struct oracle_output *out, int64_t at, double value, double own,
     double p = gdn_bound(products, 0), a = gdn_bound(accumulation, 0), s = gdn_bound(storage, 0);
     out->value[at] = free_choice ? 0 : value;
     out->own[at] = free_choice ? 0 : gdn_bound(own, 0);
-    out->aux[GDN_CHUNK_AUX_PRODUCTS][at] = free_choice ? INFINITY : p;
-    out->aux[GDN_CHUNK_AUX_ACCUMULATION][at] = free_choice ? 0 : a;
-    out->aux[GDN_CHUNK_AUX_STORAGE][at] = free_choice ? 0 : s;
+    out->aux[GDN_AUX_PRODUCTS][at] = free_choice ? INFINITY : p;
+    out->aux[GDN_AUX_ACCUMULATION][at] = free_choice ? 0 : a;
+    out->aux[GDN_AUX_STORAGE][at] = free_choice ? 0 : s;
 }
 
 static bool all_finite(const double *x, int64_t n)
@@ -254,15 +254,6 @@ static double work(const void *args)
     return 3 * (double)a->q.extent[0] * (double)assay_tensor_count(&a->state);
 }
 
-/* A state of subnormal numbers may be lost altogether, token by token: no relative allowance holds
- * then, and the elements' bounds alone decide. */
-static double ceiling(const void *args, enum assay_profile profile)
-{
-    (void)args;
-    (void)profile;
-    return INFINITY;
-}
-
 const struct oracle_op oracle_op_gdn_chunked = {
     .name = "gdn_chunked",
     .num_outputs = 2,
@@ -270,6 +261,6 @@ const struct oracle_op oracle_op_gdn_chunked = {
     .ref = ref,
     .mpfr = oracle_gdn_chunked_mpfr,
     .bound = oracle_gdn_chunked_bound,
-    .ceiling = ceiling,
+    .ceiling = gdn_ceiling,
     .work = work,
 };

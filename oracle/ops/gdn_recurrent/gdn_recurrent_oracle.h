@@ -7,14 +7,8 @@
 
 #include <assay/ops/gdn_recurrent.h>
 
+#include "gdn_terms.h"
 #include "oracle.h"
-
-/* aux arrays that ref leaves for bound. */
-enum {
-    GDN_AUX_PRODUCTS,     /* propagated arithmetic error */
-    GDN_AUX_ACCUMULATION, /* of o's own sum */
-    GDN_AUX_STORAGE       /* error by rounding the state between tokens */
-};
 
 assay_status oracle_gdn_recurrent_mpfr(const void *args, long precision,
                                        struct oracle_output *outputs);

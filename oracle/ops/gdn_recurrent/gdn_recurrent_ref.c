@@ -116,15 +116,6 @@ static double work(const void *args)
     return 3 * (double)a->q.extent[0] * (double)assay_tensor_count(&a->state);
 }
 
-/* A state of subnormal numbers may be lost altogether, token by token: no relative allowance holds
- * then, and the elements' bounds alone decide. */
-static double ceiling(const void *args, enum assay_profile profile)
-{
-    (void)args;
-    (void)profile;
-    return INFINITY;
-}
-
 const struct oracle_op oracle_op_gdn_recurrent = {
     .name = "gdn_recurrent",
     .num_outputs = 2,
@@ -132,6 +123,6 @@ const struct oracle_op oracle_op_gdn_recurrent = {
     .ref = ref,
     .mpfr = oracle_gdn_recurrent_mpfr,
     .bound = oracle_gdn_recurrent_bound,
-    .ceiling = ceiling,
+    .ceiling = gdn_ceiling,
     .work = work,
 };

@@ -211,8 +211,8 @@ bool oracle_sample_choose(const struct assay_sample_args *args, const struct sam
     size_t limit = (size_t)args->limit;
     struct search s = {.args = args, .token = token, .u = u, .choice = choice};
     *choice = (struct sample_choice){.id = -1, .alternative = -1};
-    s.rank = malloc(limit * sizeof *s.rank);
-    s.kept = malloc(limit * sizeof *s.kept);
+    s.rank = calloc(limit, sizeof *s.rank);
+    s.kept = calloc(limit, sizeof *s.kept);
     bool good = s.rank != NULL && s.kept != NULL;
     if (good) {
         double total = 0;
@@ -263,7 +263,7 @@ static bool choose_row(const struct assay_sample_args *args, int64_t row,
 assay_status oracle_sample_rows(const struct assay_sample_args *args, oracle_sample_weight *weight,
                                 void *arithmetic, struct oracle_output *ids)
 {
-    struct sample_token *token = malloc((size_t)args->limit * sizeof *token);
+    struct sample_token *token = calloc((size_t)args->limit, sizeof *token);
     bool good = token != NULL;
     for (int64_t t = 0; t < ids->count && good; t++) {
         struct sample_choice choice;

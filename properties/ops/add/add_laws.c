@@ -11,30 +11,9 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include "words.h"
 #include <assay/ops/add.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_add(context, args);
-}
-
-/* Calls body once for each route that this machine runs, with a context that is forced to it. */
-static void each_route(void (*body)(assay_context *context, const char *route))
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    for (int r = 0; r < assay_op_num_routes(&assay_op_add); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_add, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        body(context, route->name);
-    }
-    assay_context_destroy(context);
-}
 
 enum { ROWS = 3, WIDTH = 35, COUNT = ROWS * WIDTH };
 
@@ -80,7 +59,7 @@ static void rounded_once_body(assay_context *context, const char *route)
 
 Test(add, rounded_once)
 {
-    each_route(rounded_once_body);
+    each_route(&assay_op_add, rounded_once_body);
 }
 
 /* a + b has the bits of b + a, for operands of all magnitudes [ADD-3]; and in place on b, or with
@@ -114,7 +93,7 @@ static void commutative_body(assay_context *context, const char *route)
 
 Test(add, commutative_and_in_place)
 {
-    each_route(commutative_body);
+    each_route(&assay_op_add, commutative_body);
 }
 
 /* IEEE 754 addition [ADD-5]; overflow of the sum gives an infinity. */
@@ -154,7 +133,7 @@ static void specials_body(assay_context *context, const char *route)
 
 Test(add, specials)
 {
-    each_route(specials_body);
+    each_route(&assay_op_add, specials_body);
 }
 
 /* Every documented error [ADD-4] [ADD-6]. */
@@ -165,13 +144,9 @@ Test(add, errors)
     const struct assay_add_args good = {.a = assay_tensor_2d(a_data, ASSAY_F32, T, I),
                                         .b = assay_tensor_2d(b_data, ASSAY_F32, T, I),
                                         .y = assay_tensor_2d(y, ASSAY_F32, T, I)};
-    struct bad_calls *calls = bad_calls_new("add", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_add_args c = good;                 \
-        change;                                         \
-        bad_call(calls, &c, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_add, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_add_args, c, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "a", c.a.data = NULL);
     BAD(ASSAY_E_ARG, "b", c.b.data = NULL);
     BAD(ASSAY_E_ARG, "y", c.y.data = NULL);

@@ -11,29 +11,8 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/argmax.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_argmax(context, args);
-}
-
-/* Calls body once for each route that this machine runs, with a context that is forced to it. */
-static void each_route(void (*body)(assay_context *context, const char *route))
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    for (int r = 0; r < assay_op_num_routes(&assay_op_argmax); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_argmax, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        body(context, route->name);
-    }
-    assay_context_destroy(context);
-}
 
 enum { MOST = 67 };
 
@@ -76,7 +55,7 @@ static void everywhere_body(assay_context *context, const char *route)
 
 Test(argmax, everywhere)
 {
-    each_route(everywhere_body);
+    each_route(&assay_op_argmax, everywhere_body);
 }
 
 /* Two equal maxima: the first one, also for a zero of either sign [ARGMAX-1]. */
@@ -96,7 +75,7 @@ static void ties_body(assay_context *context, const char *route)
 
 Test(argmax, ties)
 {
-    each_route(ties_body);
+    each_route(&assay_op_argmax, ties_body);
 }
 
 /* A NaN anywhere below the limit gives -1, whatever stands beside it; beyond it none does; rows of
@@ -121,7 +100,7 @@ static void specials_body(assay_context *context, const char *route)
 
 Test(argmax, specials)
 {
-    each_route(specials_body);
+    each_route(&assay_op_argmax, specials_body);
 }
 
 /* Every documented error [ARGMAX-2] [ARGMAX-5]. */
@@ -133,13 +112,9 @@ Test(argmax, errors)
     const struct assay_argmax_args good = {.logits = assay_tensor_2d(logits, ASSAY_F32, T, V),
                                            .ids = assay_tensor_1d(ids, ASSAY_I32, T),
                                            .limit = V - 1};
-    struct bad_calls *calls = bad_calls_new("argmax", call, &good, ids, sizeof ids);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_argmax_args a = good;              \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_argmax, &good, ids, sizeof ids);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_argmax_args, a, status, argument, change, #change)
 
     BAD(ASSAY_E_ARG, "logits", a.logits.data = NULL);
     BAD(ASSAY_E_ARG, "ids", a.ids.data = NULL);

@@ -13,54 +13,24 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/attention.h>
 
 /* Sizes that fill no vector, block or tile exactly. */
 enum { T = 21, START = 14, S = START + T + 3, G = 2, RATIO = 3, HQ = G * RATIO, D = 37, DV = 21 };
-enum { ROUTES_MAX = 3 };
 
 struct inputs {
     float q[T * HQ * D], k[S * G * D], v[S * G * DV], gate[T * HQ * DV];
 };
 
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_attention(context, args);
-}
-
-static assay_context *new_context(int num_threads)
-{
-    struct assay_context_options options = assay_context_defaults();
-    options.num_threads = num_threads;
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
-/* Forces row `index` of the table; false when there is none or this processor lacks it. */
-static bool take_route(assay_context *context, int index)
-{
-    const struct assay_route *route = assay_op_route(&assay_op_attention, index);
-    if (route == NULL || route->isa > assay_context_isa(context))
-        return false;
-    cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-    return true;
-}
-
-static void fill(float *x, int count, int seed)
-{
-    for (int i = 0; i < count; i++)
-        x[i] = (float)((i * 7919 + seed * 104729) % 2003 - 1001) * 0x1p-9f;
-}
-
 static struct inputs *new_inputs(void)
 {
     struct inputs *in = malloc(sizeof *in);
     cr_assert_not_null(in);
-    fill(in->q, T * HQ * D, 1);
-    fill(in->k, S * G * D, 2);
-    fill(in->v, S * G * DV, 3);
-    fill(in->gate, T * HQ * DV, 4);
+    fill_floats(in->q, T * HQ * D, 1);
+    fill_floats(in->k, S * G * D, 2);
+    fill_floats(in->v, S * G * DV, 3);
+    fill_floats(in->gate, T * HQ * DV, 4);
     return in;
 }
 
@@ -85,8 +55,9 @@ Test(attention, chunks_and_threads)
     assay_context *one = new_context(1), *three = new_context(3);
     struct inputs *in = new_inputs();
     static float whole[T * HQ * DV], cut[T * HQ * DV];
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(one, route) || !take_route(three, route))
+    for (int route = 0; route < assay_op_num_routes(&assay_op_attention); route++) {
+        if (!take_route(one, &assay_op_attention, route) ||
+            !take_route(three, &assay_op_attention, route))
             continue;
         attend(one, in, 0, T, whole);
         for (int at = 1; at < T; at++) {
@@ -114,8 +85,8 @@ Test(attention, causality)
     assay_context *context = new_context(1);
     struct inputs *in = new_inputs();
     static float before[T * HQ * DV], after[T * HQ * DV];
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    for (int route = 0; route < assay_op_num_routes(&assay_op_attention); route++) {
+        if (!take_route(context, &assay_op_attention, route))
             continue;
         for (int changed = 0; changed < T; changed += 5) {
             attend(context, in, 0, T, before);
@@ -146,8 +117,8 @@ Test(attention, shift_invariance)
     struct inputs *in = new_inputs();
     static float plain[T * HQ * DV], shifted[T * HQ * DV];
     const float shifts[] = {-64, -4096, 512};
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    for (int route = 0; route < assay_op_num_routes(&assay_op_attention); route++) {
+        if (!take_route(context, &assay_op_attention, route))
             continue;
         for (size_t s = 0; s < sizeof shifts / sizeof shifts[0]; s++) {
             for (int i = 0; i < T * HQ * D; i += D)
@@ -189,8 +160,8 @@ Test(attention, head_permutation)
             memcpy(swapped->v + (j * G + g) * DV, in->v + (j * G + 1 - g) * DV, DV * sizeof(float));
         }
     }
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    for (int route = 0; route < assay_op_num_routes(&assay_op_attention); route++) {
+        if (!take_route(context, &assay_op_attention, route))
             continue;
         attend(context, in, 0, T, y);
         attend(context, swapped, 0, T, y_swapped);
@@ -214,8 +185,8 @@ Test(attention, theory)
     float q[D], k[KEYS * D], v[KEYS * DV], y[DV];
     for (int i = 0; i < KEYS * DV; i++)
         v[i] = (float)((i * 37) % 17 - 8);
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    for (int route = 0; route < assay_op_num_routes(&assay_op_attention); route++) {
+        if (!take_route(context, &assay_op_attention, route))
             continue;
         for (int keys = 1; keys <= KEYS; keys *= 2) {
             struct assay_attention_args args = {
@@ -225,7 +196,7 @@ Test(attention, theory)
                 .y = assay_tensor_3d(y, ASSAY_F32, 1, 1, DV),
                 .start = keys - 1,
                 .scale = 1};
-            fill(q, D, 5);
+            fill_floats(q, D, 5);
             memset(k, 0, sizeof k); /* all scores 0 */
             cr_assert_eq(assay_attention(context, &args), ASSAY_OK);
             for (int d = 0; d < DV; d++) {
@@ -258,13 +229,9 @@ Test(attention, errors)
                                               .y = assay_tensor_3d(y, ASSAY_F32, N, HQ, W),
                                               .start = SLOTS - N,
                                               .scale = 0.25};
-    struct bad_calls *calls = bad_calls_new("attention", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_attention_args a = good;           \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_attention, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_attention_args, a, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "q", a.q.data = NULL);
     BAD(ASSAY_E_ARG, "k_cache", a.k_cache.data = NULL);
     BAD(ASSAY_E_ARG, "v_cache", a.v_cache.data = NULL);

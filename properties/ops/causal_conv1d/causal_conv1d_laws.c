@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/causal_conv1d.h>
 
 enum { T = 40, C = 37, TAPS = 4 };
@@ -18,19 +19,6 @@ enum { T = 40, C = 37, TAPS = 4 };
 struct run {
     float x[T][C], w[C][TAPS], y[T][C], state[TAPS - 1][C];
 };
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_causal_conv1d(context, args);
-}
-
-static assay_context *new_context(void)
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
 
 static void fill(struct run *r)
 {
@@ -57,21 +45,14 @@ static void advance(assay_context *context, struct run *r, int first, int count)
     cr_assert_eq(assay_causal_conv1d(context, &args), ASSAY_OK);
 }
 
-/* Every row of the table that this processor can run, one after another. */
-#define EACH_ROUTE(context, name)                                                                \
-    for (int i_ = 0; i_ < assay_op_causal_conv1d.num_routes; i_++)                               \
-        if (assay_op_causal_conv1d.routes[i_].isa <= assay_isa_detect() &&                       \
-            assay_context_force_route(context, name = assay_op_causal_conv1d.routes[i_].name) == \
-                ASSAY_OK)
-
 /* Any split of a sequence into calls gives the same bits, state included: calls shorter than the
  * state, and empty ones, too [CONV1D-2] [CONV1D-3]. */
 Test(causal_conv1d, splits)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     static struct run whole, split;
-    const char *name;
-    EACH_ROUTE(context, name)
+    const struct assay_route *route;
+    EACH_ROUTE(context, &assay_op_causal_conv1d, route)
     {
         fill(&whole);
         advance(context, &whole, 0, T);
@@ -82,7 +63,7 @@ Test(causal_conv1d, splits)
                 for (int t = first; t < T; t += step)
                     advance(context, &split, t, T - t < step ? T - t : step);
                 cr_assert(memcmp(&whole, &split, sizeof whole) == 0, "%s: split at %d, then by %d",
-                          name, first, step);
+                          route->name, first, step);
             }
         }
     }
@@ -93,11 +74,11 @@ Test(causal_conv1d, splits)
  * tokens; an infinity too [CONV1D-7]. */
 Test(causal_conv1d, isolation)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     static struct run clean, poisoned;
-    const char *name;
+    const struct assay_route *route;
     const float poisons[] = {NAN, INFINITY};
-    EACH_ROUTE(context, name)
+    EACH_ROUTE(context, &assay_op_causal_conv1d, route)
     {
         for (int p = 0; p < 2; p++) {
             fill(&clean);
@@ -110,7 +91,7 @@ Test(causal_conv1d, isolation)
                     bool touched = c == 5 && t >= 10 && t < 10 + TAPS;
                     bool same = memcmp(&clean.y[t][c], &poisoned.y[t][c], sizeof(float)) == 0;
                     cr_assert(touched ? !isfinite(poisoned.y[t][c]) || poisons[p] > 0 : same,
-                              "%s: y[%d,%d]", name, t, c);
+                              "%s: y[%d,%d]", route->name, t, c);
                 }
             cr_assert(memcmp(clean.state, poisoned.state, sizeof clean.state) == 0);
         }
@@ -122,10 +103,10 @@ Test(causal_conv1d, isolation)
  * below the range of binary32 gives zero, not NaN [CONV1D-1] [CONV1D-7]. */
 Test(causal_conv1d, theory)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     static struct run r;
-    const char *name;
-    EACH_ROUTE(context, name)
+    const struct assay_route *route;
+    EACH_ROUTE(context, &assay_op_causal_conv1d, route)
     {
         fill(&r);
         memset(r.state, 0, sizeof r.state);
@@ -142,7 +123,8 @@ Test(causal_conv1d, theory)
             double expected = sum < -700 ? 0 : sum / (1 + exp(-sum));
             for (int t = TAPS - 1; t < T; t++)
                 cr_assert(fabs((double)r.y[t][c] - expected) <= 1e-6 * (1 + fabs(expected)),
-                          "%s: y[%d,%d] = %g, theory %g", name, t, c, (double)r.y[t][c], expected);
+                          "%s: y[%d,%d] = %g, theory %g", route->name, t, c, (double)r.y[t][c],
+                          expected);
         }
     }
     assay_context_destroy(context);
@@ -159,13 +141,10 @@ Test(causal_conv1d, errors)
         .state = assay_tensor_2d(state, ASSAY_F32, TAPS - 1, 8),
         .y = assay_tensor_2d(y, ASSAY_F32, 2, 8),
         .silu = true};
-    struct bad_calls *calls = bad_calls_new("causal_conv1d", call, &good, outputs, sizeof outputs);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_causal_conv1d_args a = good;       \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls =
+        bad_calls_new(&assay_op_causal_conv1d, &good, outputs, sizeof outputs);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_causal_conv1d_args, a, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "w", a.w.data = NULL);
     BAD(ASSAY_E_ARG, "state", a.state.data = NULL);

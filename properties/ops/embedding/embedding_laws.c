@@ -12,26 +12,14 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include "words.h"
 #include <assay/ops/embedding.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_embedding(context, args);
-}
-
-static assay_context *new_context(void)
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
 
 /* A table of all 65,536 bf16 words, read backwards: to bf16 the same bits, to f32 the same value;
  * and a table of binary32 values around every word, rounded to bf16 as the definition says
  * [EMBEDDING-1] [EMBEDDING-3]. */
-static void all_words(assay_context *context, const char *route)
+static void all_words_body(assay_context *context, const char *route)
 {
     enum { ROWS = 256, WIDTH = 256, COUNT = ROWS * WIDTH };
     static uint16_t words[COUNT], y16[COUNT];
@@ -76,22 +64,13 @@ static void all_words(assay_context *context, const char *route)
 
 Test(embedding, all_words)
 {
-    assay_context *context = new_context();
-    for (int r = 0; r < assay_op_num_routes(&assay_op_embedding); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_embedding, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        all_words(context, route->name);
-    }
-    assay_context_destroy(context);
+    each_route(&assay_op_embedding, all_words_body);
 }
 
 /* A bad id is named with its position [EMBEDDING-5]. */
 Test(embedding, range)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     int32_t ids[4] = {0, 2, 7, 1};
     float table[6] = {0}, y[8];
     struct assay_embedding_args a = {.ids = assay_tensor_1d(ids, ASSAY_I32, 4),
@@ -112,7 +91,7 @@ Test(embedding, errors)
     const struct assay_embedding_args good = {.ids = assay_tensor_1d(ids, ASSAY_I32, T),
                                               .table = assay_tensor_2d(table, ASSAY_F32, V, H),
                                               .y = assay_tensor_2d(y, ASSAY_F32, T, H)};
-    struct bad_calls *calls = bad_calls_new("embedding", call, &good, y, sizeof y);
+    struct bad_calls *calls = bad_calls_new(&assay_op_embedding, &good, y, sizeof y);
 #define BAD(status, argument, change)                   \
     do {                                                \
         struct assay_embedding_args a = good;           \

@@ -12,29 +12,8 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/gated_rmsnorm.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_gated_rmsnorm(context, args);
-}
-
-/* Calls body once for each route that this machine runs, with a context that is forced to it. */
-static void each_route(void (*body)(assay_context *context, const char *route))
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    for (int r = 0; r < assay_op_num_routes(&assay_op_gated_rmsnorm); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_gated_rmsnorm, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        body(context, route->name);
-    }
-    assay_context_destroy(context);
-}
 
 enum { ROWS = 3, D = 37, COUNT = ROWS * D };
 
@@ -79,7 +58,7 @@ static void scaling_body(assay_context *context, const char *route)
 
 Test(gated_rmsnorm, scaling)
 {
-    each_route(scaling_body);
+    each_route(&assay_op_gated_rmsnorm, scaling_body);
 }
 
 /* silu(z) - silu(-z) = z: with the same x and w, y(z) - y(-z) is z times the normalised value, to a
@@ -114,7 +93,7 @@ static void gates_body(assay_context *context, const char *route)
 
 Test(gated_rmsnorm, gates_and_in_place)
 {
-    each_route(gates_body);
+    each_route(&assay_op_gated_rmsnorm, gates_body);
 }
 
 /* NaN in x makes its row NaN, NaN in z its own element; silu(-inf) is NaN, silu(inf) infinite
@@ -143,7 +122,7 @@ static void specials_body(assay_context *context, const char *route)
 
 Test(gated_rmsnorm, specials)
 {
-    each_route(specials_body);
+    each_route(&assay_op_gated_rmsnorm, specials_body);
 }
 
 /* Every documented error [GRMSNORM-4] [GRMSNORM-5] [GRMSNORM-7]. */
@@ -156,13 +135,9 @@ Test(gated_rmsnorm, errors)
                                                   .w = assay_tensor_1d(w, ASSAY_F32, H),
                                                   .y = assay_tensor_2d(y, ASSAY_F32, 2, H),
                                                   .eps = 1e-6};
-    struct bad_calls *calls = bad_calls_new("gated_rmsnorm", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_gated_rmsnorm_args a = good;       \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_gated_rmsnorm, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_gated_rmsnorm_args, a, status, argument, change, #change)
 
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "z", a.z.data = NULL);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "gdn_laws.h"
+#include "laws.h"
 #include "oracle.h"
 #include "words.h"
 #include <assay/ops/gdn_chunked.h>
@@ -25,25 +27,6 @@ struct run {
     float state32[CELLS];
     uint16_t state16[CELLS];
 };
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_gdn_chunked(context, args);
-}
-
-static assay_context *new_context(int threads)
-{
-    struct assay_context_options options = assay_context_defaults();
-    options.num_threads = threads;
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
-static float wave(int i, int period)
-{
-    return (float)(i * 37 % period - period / 2) / (float)period;
-}
 
 /* Keys are at most unit vectors, so that the recurrence contracts. Strong: decays of 0, e^-100, and
  * 1 among ordinary ones. */
@@ -90,14 +73,6 @@ static void advance(assay_context *context, struct run *r, enum assay_dtype stat
     cr_assert_eq(assay_gdn_chunked(context, &args), ASSAY_OK);
 }
 
-/* Every row of the table that this processor can run; `state` is the format that it takes. */
-#define EACH_ROUTE(context, name, state)                                                       \
-    for (int i_ = 0; i_ < assay_op_gdn_chunked.num_routes; i_++)                               \
-        if (assay_op_gdn_chunked.routes[i_].isa <= assay_isa_detect() &&                       \
-            assay_context_force_route(context, name = assay_op_gdn_chunked.routes[i_].name) == \
-                ASSAY_OK &&                                                                    \
-            ((state = strstr(name, ".state16.") != NULL ? ASSAY_F16 : ASSAY_F32), true))
-
 /* Bounds of a call about to be made: |result - exact| of o and of the state, from the oracle. */
 struct bounds {
     double o[OUTPUTS], state[CELLS];
@@ -134,10 +109,10 @@ Test(gdn_chunked, equals_recurrence)
     static struct run chunked, recurrent;
     static struct bounds a, b;
     const int lengths[] = {1, 2, 63, 64, 65, 130}, chunks[] = {1, 7, 64, 256};
-    const char *name;
-    enum assay_dtype state;
-    EACH_ROUTE(context, name, state)
+    const struct assay_route *route;
+    EACH_ROUTE(context, &assay_op_gdn_chunked, route)
     {
+        enum assay_dtype state = state_of(route);
         for (int i = 0; i < 2 * 6 * 4; i++) {
             int count = lengths[i / 2 % 6], chunk = chunks[i / 12];
             if (state != ASSAY_F32)
@@ -156,11 +131,11 @@ Test(gdn_chunked, equals_recurrence)
             for (int n = 0; n < count * HV * DV; n++)
                 cr_assert(fabs((double)(&chunked.o[0][0][0])[n] -
                                (double)(&recurrent.o[0][0][0])[n]) <= a.o[n] + b.o[n],
-                          "%s: T=%d chunk=%d: o[%d]", name, count, chunk, n);
+                          "%s: T=%d chunk=%d: o[%d]", route->name, count, chunk, n);
             for (int n = 0; n < CELLS; n++)
                 cr_assert(fabs((double)chunked.state32[n] - (double)recurrent.state32[n]) <=
                               a.state[n] + b.state[n],
-                          "%s: T=%d chunk=%d: state[%d]", name, count, chunk, n);
+                          "%s: T=%d chunk=%d: state[%d]", route->name, count, chunk, n);
         }
     }
     assay_context_destroy(context);
@@ -180,10 +155,10 @@ Test(gdn_chunked, splits)
     assay_context *context = new_context(1), *threaded = new_context(3);
     static struct run whole, split;
     static struct bounds all, first, second;
-    const char *name;
-    enum assay_dtype state;
-    EACH_ROUTE(context, name, state)
+    const struct assay_route *route;
+    EACH_ROUTE(context, &assay_op_gdn_chunked, route)
     {
+        enum assay_dtype state = state_of(route);
         fill(&whole, false);
         struct assay_gdn_chunked_args args = tokens(&whole, state, 0, T, CHUNK);
         oracle_bounds("gdn_chunked", &args, state, T, &all);
@@ -202,13 +177,13 @@ Test(gdn_chunked, splits)
                     squares += pow(first.state[(i / (DK * DV) * DK + d) * DV + i % DV], 2);
                 double bound = s % CHUNK == 0 ? 0 : all.state[i] + second.state[i] + sqrt(squares);
                 double off = state_value(&whole, state, i) - state_value(&split, state, i);
-                cr_assert(fabs(off) <= bound, "%s: split at %d: state[%d]", name, s, i);
+                cr_assert(fabs(off) <= bound, "%s: split at %d: state[%d]", route->name, s, i);
             }
         }
-        cr_assert_eq(assay_context_force_route(threaded, name), ASSAY_OK);
+        cr_assert_eq(assay_context_force_route(threaded, route->name), ASSAY_OK);
         fill(&split, false);
         advance(threaded, &split, state, 0, T, CHUNK);
-        cr_assert(memcmp(&whole, &split, sizeof whole) == 0, "%s: threads", name);
+        cr_assert(memcmp(&whole, &split, sizeof whole) == 0, "%s: threads", route->name);
     }
     assay_context_destroy(context);
     assay_context_destroy(threaded);
@@ -220,21 +195,21 @@ Test(gdn_chunked, limits)
 {
     assay_context *context = new_context(1);
     static struct run start, r, fresh;
-    const char *name;
-    enum assay_dtype state;
+    const struct assay_route *route;
     fill(&start, false);
-    EACH_ROUTE(context, name, state)
+    EACH_ROUTE(context, &assay_op_gdn_chunked, route)
     {
+        enum assay_dtype state = state_of(route);
         r = start;
         advance(context, &r, state, 0, 0, 64);
-        cr_assert(memcmp(&r, &start, sizeof r) == 0, "%s: no token", name);
+        cr_assert(memcmp(&r, &start, sizeof r) == 0, "%s: no token", route->name);
 
         memset(r.beta, 0, sizeof r.beta);
         memset(r.g, 0, sizeof r.g);
         advance(context, &r, state, 0, T, 64);
         for (int i = 0; i < CELLS; i++)
             cr_assert(state_value(&r, state, i) == state_value(&start, state, i),
-                      "%s: g = 0, beta = 0", name);
+                      "%s: g = 0, beta = 0", route->name);
 
         fill(&r, true);
         fill(&fresh, true);
@@ -246,11 +221,11 @@ Test(gdn_chunked, limits)
         advance(context, &fresh, state, 0, T, 64);
         for (int i = 0; i < OUTPUTS; i++)
             cr_assert(isfinite((&r.o[0][0][0])[i]) && (&r.o[0][0][0])[i] == (&fresh.o[0][0][0])[i],
-                      "%s: forgotten state", name);
+                      "%s: forgotten state", route->name);
         for (int i = 0; i < CELLS; i++)
             cr_assert(isfinite(state_value(&r, state, i)) &&
                           state_value(&r, state, i) == state_value(&fresh, state, i),
-                      "%s: forgotten state", name);
+                      "%s: forgotten state", route->name);
     }
     assay_context_destroy(context);
 }
@@ -262,10 +237,10 @@ Test(gdn_chunked, isolation)
     enum { TOKENS = 40, CHUNK = 8, TOKEN = 19, HEAD = 1 };
     assay_context *context = new_context(1);
     static struct run clean, r;
-    const char *name;
-    enum assay_dtype state;
-    EACH_ROUTE(context, name, state)
+    const struct assay_route *route;
+    EACH_ROUTE(context, &assay_op_gdn_chunked, route)
     {
+        enum assay_dtype state = state_of(route);
         for (int kind = 0; kind < 3; kind++) {
             fill(&clean, false);
             fill(&r, false);
@@ -278,9 +253,10 @@ Test(gdn_chunked, isolation)
                 for (int h = 0; h < HV; h++)
                     if (h != HEAD || t < TOKEN / CHUNK * CHUNK)
                         cr_assert(memcmp(r.o[t][h], clean.o[t][h], sizeof r.o[t][h]) == 0,
-                                  "%s: kind %d, token %d, head %d", name, kind, t, h);
+                                  "%s: kind %d, token %d, head %d", route->name, kind, t, h);
                     else if (t >= TOKEN)
-                        cr_assert(!isfinite(r.o[t][h][3]), "%s: kind %d, token %d", name, kind, t);
+                        cr_assert(!isfinite(r.o[t][h][3]), "%s: kind %d, token %d", route->name,
+                                  kind, t);
             for (int i = 0; i < CELLS; i++)
                 if (i / (DK * DV) != HEAD)
                     cr_assert(state_value(&r, state, i) == state_value(&clean, state, i));
@@ -305,62 +281,10 @@ Test(gdn_chunked, errors)
                                                 .o = assay_tensor_3d(o, ASSAY_F32, 2, 4, 2),
                                                 .scale = 0.5,
                                                 .chunk = 64};
-    struct bad_calls *calls = bad_calls_new("gdn_chunked", call, &good, outputs, sizeof outputs);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_gdn_chunked_args a = good;         \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
-    BAD(ASSAY_E_ARG, "q", a.q.data = NULL);
-    BAD(ASSAY_E_ARG, "k", a.k.data = NULL);
-    BAD(ASSAY_E_ARG, "v", a.v.data = NULL);
-    BAD(ASSAY_E_ARG, "g", a.g.data = NULL);
-    BAD(ASSAY_E_ARG, "beta", a.beta.data = NULL);
-    BAD(ASSAY_E_ARG, "state", a.state.data = NULL);
-    BAD(ASSAY_E_ARG, "o", a.o.data = NULL);
-    BAD(ASSAY_E_ARG, "scale", a.scale = NAN);
-    BAD(ASSAY_E_ARG, "scale", a.scale = INFINITY);
-    BAD(ASSAY_E_SHAPE, "q", a.q.rank = 2);
-    BAD(ASSAY_E_SHAPE, "g", a.g.rank = 1);
-    BAD(ASSAY_E_SHAPE, "state", a.state.rank = 4);
-    BAD(ASSAY_E_SHAPE, "q", a.q.extent[1] = 0);
-    BAD(ASSAY_E_SHAPE, "q", a.q.extent[2] = 0);
-    BAD(ASSAY_E_SHAPE, "k", a.k.extent[2] = 2);
-    BAD(ASSAY_E_SHAPE, "k", a.k.extent[1] = 1);
-    BAD(ASSAY_E_SHAPE, "v", a.v.extent[0] = 1);
-    BAD(ASSAY_E_SHAPE, "v", a.v.extent[1] = 3);
-    BAD(ASSAY_E_SHAPE, "v", a.v.extent[2] = 0);
-    BAD(ASSAY_E_SHAPE, "g", a.g.extent[0] = 1);
-    BAD(ASSAY_E_SHAPE, "g", a.g.extent[1] = 3);
-    BAD(ASSAY_E_SHAPE, "beta", a.beta.extent[1] = 3);
-    BAD(ASSAY_E_SHAPE, "state", a.state.extent[0] = 2);
-    BAD(ASSAY_E_SHAPE, "state", a.state.extent[1] = 2);
-    BAD(ASSAY_E_SHAPE, "state", a.state.extent[2] = 1);
-    BAD(ASSAY_E_SHAPE, "o", a.o.extent[2] = 1);
-    BAD(ASSAY_E_FORMAT, "q", a.q.dtype = ASSAY_F16);
-    BAD(ASSAY_E_FORMAT, "k", a.k.dtype = ASSAY_I32);
-    BAD(ASSAY_E_FORMAT, "v", a.v.dtype = ASSAY_F16);
-    BAD(ASSAY_E_FORMAT, "g", a.g.dtype = ASSAY_BF16);
-    BAD(ASSAY_E_FORMAT, "beta", a.beta.dtype = ASSAY_BF16);
-    BAD(ASSAY_E_FORMAT, "state", a.state.dtype = ASSAY_BF16);
-    BAD(ASSAY_E_FORMAT, "o", a.o.dtype = ASSAY_F16);
-    BAD(ASSAY_E_LAYOUT, "q", a.q.stride[2] = 2);
-    BAD(ASSAY_E_LAYOUT, "state", a.state.stride[1] = 1);
-    BAD(ASSAY_E_LAYOUT, "state", a.state.stride[0] = 5);
-    BAD(ASSAY_E_LAYOUT, "o", a.o.stride[0] = 7);
-    BAD(ASSAY_E_LAYOUT, "beta", a.beta.data = (char *)beta + 1);
-    BAD(ASSAY_E_ALIAS, "o", a.v.data = o + 1);
-    BAD(ASSAY_E_ALIAS, "o", a.q.data = o);
-    BAD(ASSAY_E_ALIAS, "o", a.k.data = o + 2);
-    BAD(ASSAY_E_ALIAS, "o", a.g.data = o);
-    BAD(ASSAY_E_ALIAS, "o", a.beta.data = o);
-    BAD(ASSAY_E_ALIAS, "o", a.state.data = o + 4);
-    BAD(ASSAY_E_ALIAS, "state", a.q.data = state);
-    BAD(ASSAY_E_ALIAS, "state", a.k.data = state + 3);
-    BAD(ASSAY_E_ALIAS, "state", a.v.data = state);
-    BAD(ASSAY_E_ALIAS, "state", a.g.data = state + 20);
-    BAD(ASSAY_E_ALIAS, "state", a.beta.data = state);
+    struct bad_calls *calls = bad_calls_new(&assay_op_gdn_chunked, &good, outputs, sizeof outputs);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_gdn_chunked_args, a, status, argument, change, #change)
+    GDN_BAD_CALLS(BAD)
     BAD(ASSAY_E_ARG, "chunk", a.chunk = 0);
     BAD(ASSAY_E_ARG, "chunk", a.chunk = -1);
     BAD(ASSAY_E_ARG, "chunk", a.chunk = 257);

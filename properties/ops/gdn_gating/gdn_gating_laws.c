@@ -11,28 +11,10 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include "oracle.h"
 #include "verdict.h"
 #include <assay/ops/gdn_gating.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_gdn_gating(context, args);
-}
-
-static assay_context *new_context(void)
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
-/* Every row of the table that this processor can run, one after another. */
-#define EACH_ROUTE(context, route)                                                  \
-    for (int i_ = 0; i_ < assay_op_gdn_gating.num_routes; i_++)                     \
-        if ((route = &assay_op_gdn_gating.routes[i_])->isa <= assay_isa_detect() && \
-            assay_context_force_route(context, route->name) == ASSAY_OK)
 
 /* All 65,536 bf16 words as a and as b, by every route, against the oracle. */
 Test(gdn_gating, all_words)
@@ -56,10 +38,10 @@ Test(gdn_gating, all_words)
     struct oracle_output outputs[2];
     cr_assert(oracle_output_create(&outputs[0], "g", ASSAY_F32, N * N));
     cr_assert(oracle_output_create(&outputs[1], "beta", ASSAY_F32, N * N));
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     const struct assay_route *route;
     cr_assert_eq(oracle->ref(&args, outputs), ASSAY_OK);
-    EACH_ROUTE(context, route)
+    EACH_ROUTE(context, &assay_op_gdn_gating, route)
     {
         struct oracle_route how = {.profile = route->profile};
         oracle->bound(&args, &how, outputs);
@@ -93,9 +75,9 @@ Test(gdn_gating, theory)
                                          .dt_bias = assay_tensor_1d(dt_bias, ASSAY_F32, H),
                                          .g = assay_tensor_2d(g, ASSAY_F32, 2, H),
                                          .beta = assay_tensor_2d(beta, ASSAY_F32, 2, H)};
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     const struct assay_route *route;
-    EACH_ROUTE(context, route)
+    EACH_ROUTE(context, &assay_op_gdn_gating, route)
     {
         cr_assert_eq(assay_gdn_gating(context, &args), ASSAY_OK);
         cr_assert(fabs((double)g[0][0] + log(2)) <= 0x1p-22);
@@ -117,9 +99,9 @@ Test(gdn_gating, isolation)
 {
     enum { ROWS = 3, H = 33 };
     float a[ROWS][H], b[ROWS][H], a_log[H], dt_bias[H], g[2][ROWS][H], beta[2][ROWS][H];
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     const struct assay_route *route;
-    EACH_ROUTE(context, route)
+    EACH_ROUTE(context, &assay_op_gdn_gating, route)
     {
         for (int run = 0; run < 2; run++) {
             for (int i = 0; i < ROWS * H; i++) {
@@ -166,13 +148,9 @@ Test(gdn_gating, errors)
                                                .dt_bias = assay_tensor_1d(dt_bias, ASSAY_F32, 8),
                                                .g = assay_tensor_2d(g, ASSAY_F32, 2, 8),
                                                .beta = assay_tensor_2d(beta, ASSAY_F32, 2, 8)};
-    struct bad_calls *calls = bad_calls_new("gdn_gating", call, &good, outputs, sizeof outputs);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_gdn_gating_args x = good;          \
-        change;                                         \
-        bad_call(calls, &x, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_gdn_gating, &good, outputs, sizeof outputs);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_gdn_gating_args, x, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "a", x.a.data = NULL);
     BAD(ASSAY_E_ARG, "b", x.b.data = NULL);
     BAD(ASSAY_E_ARG, "a_log", x.a_log.data = NULL);

@@ -1,205 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * gdn_recurrent's cases. q, v and the state follow the case's distribution; k is normalised as in
- * the models (a long k makes the recurrence itself diverge), and the gates have choices of their
- * own. Infinities go to v and the state: q times a state near zero would be infinity or NaN as
- * roundings have it.
+ * gdn_recurrent's cases: gdn_case.h. Infinities go to v and the state: q times a state near zero
+ * would be infinity or NaN as roundings have it.
  */
 #include "gdn_recurrent_mutants.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "case.h"
-#include "words.h"
+#include "gdn_case.h"
 
 static const int64_t token_counts[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,   10, 11, 12,
                                        13, 14, 15, 16, 17, 18, 19, 20, 21, 22,  23, 24, 25,
                                        26, 27, 28, 29, 30, 31, 32, 64, 65, 130, -1};
-static const int64_t key_heads[] = {1, 2, 3, -1};
-static const int64_t ratios[] = {1, 2, 3, 5, -1};
-static const int64_t key_dims[] = {1, 2, 3, 16, 17, 64, 128, 129, -1};
-static const int64_t value_dims[] = {1, 2, 3, 20, 33, 128, 129, -1};
-
-enum gates { GATES_MIXED, GATES_NONE, GATES_STRONG };
-static const char *const gate_names[] = {"mixed", "none", "strong"};
-enum betas { BETA_MIXED, BETA_ZERO, BETA_ONE, BETA_WIDE };
-static const char *const beta_names[] = {"mixed", "zero", "one", "wide"};
-enum scales { SCALE_MODEL, SCALE_ONE, SCALE_NEGATIVE };
-static const char *const scale_names[] = {"model", "one", "negative"};
-
-#define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
-#define STATES (1u << ASSAY_F32 | 1u << ASSAY_F16)
 
 static const struct case_param params[] = {
     {.name = "T", .kind = CASE_COUNT, .lo = 0, .hi = 4096, .fallback = 3, .values = token_counts},
-    {.name = "Hk", .kind = CASE_COUNT, .lo = 1, .hi = 16, .fallback = 2, .values = key_heads},
-    {.name = "r", .kind = CASE_COUNT, .lo = 1, .hi = 8, .fallback = 3, .values = ratios},
-    {.name = "dk", .kind = CASE_COUNT, .lo = 1, .hi = 256, .fallback = 24, .values = key_dims},
-    {.name = "dv", .kind = CASE_COUNT, .lo = 1, .hi = 256, .fallback = 20, .values = value_dims},
-    {.name = "q", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
-    {.name = "k", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
-    {.name = "v", .kind = CASE_FORMAT, .fallback = ASSAY_BF16, .formats = FLOATS},
-    {.name = "state", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = STATES},
-    {.name = "o", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
-    {.name = "gates", .kind = CASE_CHOICE, .hi = 2, .names = gate_names},
-    {.name = "beta", .kind = CASE_CHOICE, .hi = 3, .names = beta_names},
-    {.name = "scale", .kind = CASE_CHOICE, .hi = 2, .names = scale_names},
+    GDN_EXTENT_PARAMS,
+    GDN_FORMAT_PARAMS,
 };
-
-static double work(const struct assay_case *c)
-{
-    return (double)(case_get(c, "T") + 1) * (double)case_get(c, "Hk") * (double)case_get(c, "r") *
-           (double)case_get(c, "dk") * (double)case_get(c, "dv");
-}
-
-struct reduction {
-    const char *param;
-    int64_t least;
-};
-
-/* Few tokens keep their heads' size (the models' is 128 x 128), many keep their number. */
-static void limit_work(struct assay_case *c)
-{
-    static const struct reduction few[] = {{"T", 5},  {"Hk", 2}, {"r", 2},    {"Hk", 1},
-                                           {"r", 1},  {"T", 1},  {"dv", 128}, {"dk", 128},
-                                           {"dv", 8}, {"dk", 8}};
-    static const struct reduction many[] = {{"T", 130}, {"Hk", 1}, {"r", 2}, {"dv", 8},
-                                            {"dk", 8},  {"r", 1},  {"T", 1}};
-    bool long_run = case_get(c, "T") > 30;
-    const struct reduction *order = long_run ? many : few;
-    size_t count = long_run ? sizeof many / sizeof many[0] : sizeof few / sizeof few[0];
-    for (size_t i = 0; i < count; i++)
-        while (work(c) > 6e4 && case_get(c, order[i].param) > order[i].least) {
-            int64_t less = case_get(c, order[i].param) * 2 / 3;
-            case_set(c, order[i].param, less > order[i].least ? less : order[i].least);
-        }
-}
-
-/* With beta = 0 nothing is added, and what decays below the format's smallest step can show no
- * fault: then every output is as right as zero. */
-static void keep_something(struct assay_case *c)
-{
-    if (case_get(c, "gates") == GATES_STRONG)
-        case_set(c, "gates", GATES_MIXED);
-    if (case_get(c, "state") == ASSAY_F16)
-        case_set(c, "gates", GATES_NONE);
-    if (case_get(c, "T") > 32)
-        case_set(c, "T", 32);
-}
 
 static void adjust(struct assay_case *c)
 {
-    if (strstr(c->route, ".state16.") != NULL || strstr(c->route, ".state_bf16.") != NULL)
-        case_set(c, "state", ASSAY_F16);
-    if (strstr(c->route, ".state32.") != NULL)
-        case_set(c, "state", ASSAY_F32);
-    if (c->layout == CASE_INPLACE)
-        case_set(c, "o", case_get(c, "v"));
-    if (c->dist == CASE_DIST_EXACT) { /* long integer keys multiply the state at every token */
-        case_set(c, "T", case_get(c, "T") > 0);
-        case_set(c, "scale", SCALE_ONE);
-        case_set(c, "gates", GATES_NONE);
-        case_set(c, "beta", case_get(c, "beta") == BETA_ZERO ? BETA_ZERO : BETA_ONE);
-    }
-    if (case_get(c, "beta") == BETA_ZERO)
-        keep_something(c);
-    limit_work(c);
+    gdn_adjust(c);
+    gdn_limit(c);
     /* fp16 roundings of many undamped tokens add up to more than a bound can tell apart */
     if (case_get(c, "state") == ASSAY_F16 && case_get(c, "T") > 40)
         case_set(c, "T", 40);
 }
 
-static bool exact(const struct assay_case *c)
-{
-    return case_get(c, "T") <= 1 && case_get(c, "dk") <= 64;
-}
-
-/* As the case's, without what is not finite; the largest values leave room for sums. */
-static struct values calm(const struct assay_case *c)
-{
-    struct values values = values_of(c);
-    if (values.dist == CASE_DIST_NONFINITE)
-        values.dist = CASE_DIST_NORMAL;
-    if (values.dist == CASE_DIST_LARGE)
-        values.scale = 0x1p-12;
-    return values;
-}
-
-static void normalise(struct trial *trial, const struct assay_tensor *k)
-{
-    int64_t width = k->extent[2];
-    for (int64_t row = 0; row < assay_tensor_rows(k); row++) {
-        double squares = 0;
-        for (int64_t i = 0; i < width; i++)
-            squares += pow(oracle_get(k, row * width + i), 2);
-        for (int64_t i = 0; i < width && squares > 0; i++)
-            trial_put(trial, k, row * width + i, oracle_get(k, row * width + i) / sqrt(squares));
-    }
-}
-
-static double draw_gate(const struct trial *trial, enum gates gates, int64_t i)
-{
-    double u = trial_uniform(trial, "gate", (uint64_t)i);
-    static const double strong[] = {-INFINITY, -1e30, -200, -100, -20, -1, -1e-3, 0};
-    if (gates == GATES_STRONG)
-        return strong[trial_below(trial, "strong", (uint64_t)i, 8)];
-    return gates == GATES_NONE ? 0 : -exp(log(1e-4) + u * (log(8.0) - log(1e-4)));
-}
-
-static double draw_beta(const struct trial *trial, enum betas beta, int64_t i)
-{
-    double u = trial_uniform(trial, "beta", (uint64_t)i);
-    if (beta == BETA_WIDE)
-        return -0.1 + 2.2 * u;
-    return beta == BETA_ZERO ? 0 : beta == BETA_ONE ? 1 : u;
-}
-
-static void fill_gates(struct trial *trial, const struct assay_tensor *g,
-                       const struct assay_tensor *beta)
-{
-    enum gates gates = (enum gates)case_get(trial->c, "gates");
-    enum betas betas = (enum betas)case_get(trial->c, "beta");
-    for (int64_t i = 0; i < assay_tensor_count(g); i++) {
-        trial_put(trial, g, i, draw_gate(trial, gates, i));
-        trial_put(trial, beta, i, draw_beta(trial, betas, i));
-    }
-}
-
-static enum assay_dtype format(const struct assay_case *c, const char *param)
-{
-    return (enum assay_dtype)case_get(c, param);
-}
-
 static bool build(struct trial *trial)
 {
-    struct assay_gdn_recurrent_args *a = trial->args;
-    const struct assay_case *c = trial->c;
-    int64_t tokens = case_get(c, "T"), heads = case_get(c, "Hk") * case_get(c, "r");
-    int64_t key_dim = case_get(c, "dk"), value_dim = case_get(c, "dv");
-    int64_t key_shape[] = {tokens, case_get(c, "Hk"), key_dim};
-    int64_t value_shape[] = {tokens, heads, value_dim}, gate_shape[] = {tokens, heads};
-    int64_t state_shape[] = {heads, key_dim, value_dim};
-    const struct values normal = {.dist = CASE_DIST_NORMAL, .scale = 1};
-    struct values values = values_of(c), v_values = values;
-    if (values.dist == CASE_DIST_LARGE) /* room for sums; v must fit into the state's format */
-        values.scale = v_values.scale = 0x1p-12;
-    if (values.dist == CASE_DIST_LARGE && format(c, "state") == ASSAY_F16)
-        v_values.scale *= 0x1p-112;
-    /* v comes first: in place, the output is the first input of its shape */
-    a->v = trial_input(trial, "v", format(c, "v"), 3, value_shape, v_values);
-    a->q = trial_input(trial, "q", format(c, "q"), 3, key_shape,
-                       c->dist == CASE_DIST_LARGE ? normal : calm(c));
-    a->k = trial_input(trial, "k", format(c, "k"), 3, key_shape, calm(c));
-    a->g = trial_input(trial, "g", ASSAY_F32, 2, gate_shape, normal);
-    a->beta = trial_input(trial, "beta", ASSAY_F32, 2, gate_shape, normal);
-    a->state = trial_inout(trial, "state", format(c, "state"), 3, state_shape, values);
-    a->o = trial_output(trial, "o", format(c, "o"), 3, value_shape);
-    if (c->dist != CASE_DIST_EXACT)
-        normalise(trial, &a->k);
-    fill_gates(trial, &a->g, &a->beta);
-    int64_t scale = case_get(c, "scale");
-    a->scale = scale == SCALE_MODEL ? 1 / sqrt((double)key_dim) : scale == SCALE_ONE ? 1 : -0.3;
+    gdn_build(trial, trial->args, values_of(trial->c));
     return true;
 }
 
@@ -207,12 +36,7 @@ static void claims(struct trial *trial, const struct oracle_output *outputs)
 {
     const struct assay_gdn_recurrent_args *a = trial->args;
     (void)outputs;
-    if (case_get(trial->c, "gates") != GATES_STRONG || assay_tensor_count(&a->g) < 64)
-        return;
-    int64_t forgets = 0;
-    for (int64_t i = 0; i < assay_tensor_count(&a->g); i++)
-        forgets += oracle_get(&a->g, i) < -1e30;
-    trial_claim(trial, "a token forgets everything before it", forgets > 0);
+    gdn_claims(trial, &a->g);
 }
 
 const struct case_spec case_spec_gdn_recurrent = {
@@ -222,7 +46,7 @@ const struct case_spec case_spec_gdn_recurrent = {
     .num_params = (int)(sizeof params / sizeof params[0]),
     .dists = (1u << CASE_NUM_DISTS) - 1,
     .layouts = (1u << CASE_NUM_LAYOUTS) - 1,
-    .exact = exact,
+    .exact = gdn_exact,
     .adjust = adjust,
     .build = build,
     .claims = claims,

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "gdn_laws.h"
+#include "laws.h"
 #include "words.h"
 #include <assay/ops/gdn_recurrent.h>
 
@@ -22,25 +24,6 @@ struct run {
     float state32[CELLS];
     uint16_t state16[CELLS];
 };
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_gdn_recurrent(context, args);
-}
-
-static assay_context *new_context(int threads)
-{
-    struct assay_context_options options = assay_context_defaults();
-    options.num_threads = threads;
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
-static float wave(int i, int period)
-{
-    return (float)(i * 37 % period - period / 2) / (float)period;
-}
 
 static void fill(struct run *r)
 {
@@ -83,42 +66,35 @@ static void advance(assay_context *context, struct run *r, enum assay_dtype stat
     cr_assert_eq(assay_gdn_recurrent(context, &args), ASSAY_OK);
 }
 
-/* Every row of the table that this processor can run; `state` is the format that it takes. */
-#define EACH_ROUTE(context, name, state)                                                         \
-    for (int i_ = 0; i_ < assay_op_gdn_recurrent.num_routes; i_++)                               \
-        if (assay_op_gdn_recurrent.routes[i_].isa <= assay_isa_detect() &&                       \
-            assay_context_force_route(context, name = assay_op_gdn_recurrent.routes[i_].name) == \
-                ASSAY_OK &&                                                                      \
-            ((state = strstr(name, ".state16.") != NULL ? ASSAY_F16 : ASSAY_F32), true))
-
 /* One call of n tokens, and n calls of one, have the same bits in outputs and state, for every n of
  * 1 to 130; and any number of threads [GDNREC-4]. */
 Test(gdn_recurrent, splits)
 {
     assay_context *context = new_context(1), *threaded = new_context(3);
     static struct run start, single, whole;
-    const char *name;
-    enum assay_dtype state;
+    const struct assay_route *route;
     fill(&start);
-    EACH_ROUTE(context, name, state)
+    EACH_ROUTE(context, &assay_op_gdn_recurrent, route)
     {
+        enum assay_dtype state = state_of(route);
         single = start;
         for (int n = 1; n <= T; n++) {
             advance(context, &single, state, n - 1, 1);
             whole = start;
             advance(context, &whole, state, 0, n);
-            cr_assert(memcmp(&whole, &single, sizeof whole) == 0, "%s: %d tokens", name, n);
+            cr_assert(memcmp(&whole, &single, sizeof whole) == 0, "%s: %d tokens", route->name, n);
         }
         for (int split = 0; split <= T; split += 13) {
             whole = start;
             advance(context, &whole, state, 0, split);
             advance(context, &whole, state, split, T - split);
-            cr_assert(memcmp(&whole, &single, sizeof whole) == 0, "%s: split at %d", name, split);
+            cr_assert(memcmp(&whole, &single, sizeof whole) == 0, "%s: split at %d", route->name,
+                      split);
         }
-        cr_assert_eq(assay_context_force_route(threaded, name), ASSAY_OK);
+        cr_assert_eq(assay_context_force_route(threaded, route->name), ASSAY_OK);
         whole = start;
         advance(threaded, &whole, state, 0, T);
-        cr_assert(memcmp(&whole, &single, sizeof whole) == 0, "%s: threads", name);
+        cr_assert(memcmp(&whole, &single, sizeof whole) == 0, "%s: threads", route->name);
     }
     assay_context_destroy(context);
     assay_context_destroy(threaded);
@@ -130,28 +106,28 @@ Test(gdn_recurrent, limits)
 {
     assay_context *context = new_context(1);
     static struct run start, r, fresh;
-    const char *name;
-    enum assay_dtype state;
+    const struct assay_route *route;
     fill(&start);
-    EACH_ROUTE(context, name, state)
+    EACH_ROUTE(context, &assay_op_gdn_recurrent, route)
     {
+        enum assay_dtype state = state_of(route);
         r = start;
         advance(context, &r, state, 0, 0);
-        cr_assert(memcmp(&r, &start, sizeof r) == 0, "%s: no token", name);
+        cr_assert(memcmp(&r, &start, sizeof r) == 0, "%s: no token", route->name);
 
         memset(r.beta, 0, sizeof r.beta);
         memset(r.g, 0, sizeof r.g);
         advance(context, &r, state, 0, T);
         cr_assert(memcmp(r.state32, start.state32, sizeof r.state32) == 0 &&
                       memcmp(r.state16, start.state16, sizeof r.state16) == 0,
-                  "%s: g = 0, beta = 0", name);
+                  "%s: g = 0, beta = 0", route->name);
 
         for (int h = 0; h < HV; h++)
             r.g[0][h] = -INFINITY;
         advance(context, &r, state, 0, 1);
         for (int i = 0; i < CELLS; i++) {
             double s = state == ASSAY_F32 ? (double)r.state32[i] : oracle_f16_value(r.state16[i]);
-            cr_assert(s <= 0 && s >= 0, "%s: g = -inf, beta = 0", name);
+            cr_assert(s <= 0 && s >= 0, "%s: g = -inf, beta = 0", route->name);
         }
 
         r = start; /* what came before a token with exp(g) = 0 does not matter */
@@ -162,10 +138,10 @@ Test(gdn_recurrent, limits)
             r.g[2][h] = fresh.g[2][h] = h % 2 != 0 ? -INFINITY : -1000;
         advance(context, &r, state, 0, 9);
         advance(context, &fresh, state, 2, 7);
-        cr_assert(memcmp(r.o[2], fresh.o[2], 7 * sizeof r.o[2]) == 0, "%s: outputs", name);
+        cr_assert(memcmp(r.o[2], fresh.o[2], 7 * sizeof r.o[2]) == 0, "%s: outputs", route->name);
         bool same = state == ASSAY_F32 ? memcmp(r.state32, fresh.state32, sizeof r.state32) == 0
                                        : memcmp(r.state16, fresh.state16, sizeof r.state16) == 0;
-        cr_assert(same, "%s: state", name);
+        cr_assert(same, "%s: state", route->name);
     }
     assay_context_destroy(context);
 }
@@ -177,10 +153,10 @@ Test(gdn_recurrent, isolation)
     enum { TOKENS = 7, HEAD = 4, KEY_HEAD = 1 };
     assay_context *context = new_context(1);
     static struct run clean, r;
-    const char *name;
-    enum assay_dtype state;
-    EACH_ROUTE(context, name, state)
+    const struct assay_route *route;
+    EACH_ROUTE(context, &assay_op_gdn_recurrent, route)
     {
+        enum assay_dtype state = state_of(route);
         fill(&clean);
         fill(&r);
         r.v[1][HEAD][3] = r.g[3][HEAD] = r.beta[2][HEAD] = NAN;
@@ -189,9 +165,10 @@ Test(gdn_recurrent, isolation)
         for (int t = 0; t < TOKENS; t++)
             for (int h = 0; h < HV; h++)
                 if (h != HEAD)
-                    cr_assert(memcmp(r.o[t][h], clean.o[t][h], sizeof r.o[t][h]) == 0, "%s", name);
+                    cr_assert(memcmp(r.o[t][h], clean.o[t][h], sizeof r.o[t][h]) == 0, "%s",
+                              route->name);
                 else if (t > 0)
-                    cr_assert(isnan(r.o[t][h][3]), "%s", name);
+                    cr_assert(isnan(r.o[t][h][3]), "%s", route->name);
         for (int i = 0; i < CELLS; i++)
             if (i / (DK * DV) != HEAD)
                 cr_assert(r.state32[i] == clean.state32[i] && r.state16[i] == clean.state16[i]);
@@ -205,7 +182,7 @@ Test(gdn_recurrent, isolation)
                     cr_assert(t == 2 && h / (HV / HK) == KEY_HEAD
                                   ? isnan(r.o[t][h][n])
                                   : r.o[t][h][n] == clean.o[t][h][n],
-                              "%s: o[%d,%d,%d]", name, t, h, n);
+                              "%s: o[%d,%d,%d]", route->name, t, h, n);
         cr_assert(memcmp(r.state32, clean.state32, sizeof r.state32) == 0);
         cr_assert(memcmp(r.state16, clean.state16, sizeof r.state16) == 0);
     }
@@ -226,62 +203,11 @@ Test(gdn_recurrent, errors)
                                                       assay_tensor_3d(state, ASSAY_F32, 4, 3, 2),
                                                   .o = assay_tensor_3d(o, ASSAY_F32, 2, 4, 2),
                                                   .scale = 0.5};
-    struct bad_calls *calls = bad_calls_new("gdn_recurrent", call, &good, outputs, sizeof outputs);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_gdn_recurrent_args a = good;       \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
-    BAD(ASSAY_E_ARG, "q", a.q.data = NULL);
-    BAD(ASSAY_E_ARG, "k", a.k.data = NULL);
-    BAD(ASSAY_E_ARG, "v", a.v.data = NULL);
-    BAD(ASSAY_E_ARG, "g", a.g.data = NULL);
-    BAD(ASSAY_E_ARG, "beta", a.beta.data = NULL);
-    BAD(ASSAY_E_ARG, "state", a.state.data = NULL);
-    BAD(ASSAY_E_ARG, "o", a.o.data = NULL);
-    BAD(ASSAY_E_ARG, "scale", a.scale = NAN);
-    BAD(ASSAY_E_ARG, "scale", a.scale = INFINITY);
-    BAD(ASSAY_E_SHAPE, "q", a.q.rank = 2);
-    BAD(ASSAY_E_SHAPE, "g", a.g.rank = 1);
-    BAD(ASSAY_E_SHAPE, "state", a.state.rank = 4);
-    BAD(ASSAY_E_SHAPE, "q", a.q.extent[1] = 0);
-    BAD(ASSAY_E_SHAPE, "q", a.q.extent[2] = 0);
-    BAD(ASSAY_E_SHAPE, "k", a.k.extent[2] = 2);
-    BAD(ASSAY_E_SHAPE, "k", a.k.extent[1] = 1);
-    BAD(ASSAY_E_SHAPE, "v", a.v.extent[0] = 1);
-    BAD(ASSAY_E_SHAPE, "v", a.v.extent[1] = 3);
-    BAD(ASSAY_E_SHAPE, "v", a.v.extent[2] = 0);
-    BAD(ASSAY_E_SHAPE, "g", a.g.extent[0] = 1);
-    BAD(ASSAY_E_SHAPE, "g", a.g.extent[1] = 3);
-    BAD(ASSAY_E_SHAPE, "beta", a.beta.extent[1] = 3);
-    BAD(ASSAY_E_SHAPE, "state", a.state.extent[0] = 2);
-    BAD(ASSAY_E_SHAPE, "state", a.state.extent[1] = 2);
-    BAD(ASSAY_E_SHAPE, "state", a.state.extent[2] = 1);
-    BAD(ASSAY_E_SHAPE, "o", a.o.extent[2] = 1);
-    BAD(ASSAY_E_FORMAT, "q", a.q.dtype = ASSAY_F16);
-    BAD(ASSAY_E_FORMAT, "k", a.k.dtype = ASSAY_I32);
-    BAD(ASSAY_E_FORMAT, "v", a.v.dtype = ASSAY_F16);
-    BAD(ASSAY_E_FORMAT, "g", a.g.dtype = ASSAY_BF16);
-    BAD(ASSAY_E_FORMAT, "beta", a.beta.dtype = ASSAY_BF16);
-    BAD(ASSAY_E_FORMAT, "state", a.state.dtype = ASSAY_BF16);
-    BAD(ASSAY_E_FORMAT, "o", a.o.dtype = ASSAY_F16);
-    BAD(ASSAY_E_LAYOUT, "q", a.q.stride[2] = 2);
-    BAD(ASSAY_E_LAYOUT, "state", a.state.stride[1] = 1);
-    BAD(ASSAY_E_LAYOUT, "state", a.state.stride[0] = 5);
-    BAD(ASSAY_E_LAYOUT, "o", a.o.stride[0] = 7);
-    BAD(ASSAY_E_LAYOUT, "beta", a.beta.data = (char *)beta + 1);
-    BAD(ASSAY_E_ALIAS, "o", a.v.data = o + 1);
-    BAD(ASSAY_E_ALIAS, "o", a.q.data = o);
-    BAD(ASSAY_E_ALIAS, "o", a.k.data = o + 2);
-    BAD(ASSAY_E_ALIAS, "o", a.g.data = o);
-    BAD(ASSAY_E_ALIAS, "o", a.beta.data = o);
-    BAD(ASSAY_E_ALIAS, "o", a.state.data = o + 4);
-    BAD(ASSAY_E_ALIAS, "state", a.q.data = state);
-    BAD(ASSAY_E_ALIAS, "state", a.k.data = state + 3);
-    BAD(ASSAY_E_ALIAS, "state", a.v.data = state);
-    BAD(ASSAY_E_ALIAS, "state", a.g.data = state + 20);
-    BAD(ASSAY_E_ALIAS, "state", a.beta.data = state);
+    struct bad_calls *calls =
+        bad_calls_new(&assay_op_gdn_recurrent, &good, outputs, sizeof outputs);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_gdn_recurrent_args, a, status, argument, change, #change)
+    GDN_BAD_CALLS(BAD)
 #undef BAD
     bad_calls_finish(calls);
 }

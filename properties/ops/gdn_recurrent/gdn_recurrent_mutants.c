@@ -17,6 +17,8 @@ struct head {
     const struct assay_gdn_recurrent_args *a;
     int64_t head, key_dim, value_dim;
     double *state;
+    double *key, *query; /* of the token at work, [dk]; the query scaled */
+    double alpha, beta;
     enum fault fault;
 };
 
@@ -50,30 +52,41 @@ static double effective_beta(const struct head *h, int64_t t)
     return h->fault == BETA_TWICE ? beta * beta : h->fault == BETA_OMITTED ? 1 : beta;
 }
 
-static double column(struct head *h, int64_t t, int64_t n, double v)
+/* Once a token, not once a column: the gate runs this kernel for thousands of tokens. */
+static void read_token(struct head *h, int64_t t)
 {
     const struct assay_gdn_recurrent_args *a = h->a;
     bool swapped = h->fault == KEY_QUERY_SWAPPED;
     const struct assay_tensor *q = swapped ? &a->k : &a->q, *k = swapped ? &a->q : &a->k;
-    double alpha = exp(gate(h, &a->g, t)), prediction = 0, o = 0;
     double scale = h->fault == QUERY_UNSCALED ? 1 : a->scale;
+    for (int64_t i = 0; i < h->key_dim; i++) {
+        h->key[i] = oracle_get(k, key_row(h, t) + i);
+        h->query[i] = scale * oracle_get(q, key_row(h, t) + i);
+    }
+    h->alpha = exp(gate(h, &a->g, t));
+    h->beta = effective_beta(h, t);
+}
+
+static double column(struct head *h, int64_t n, double v)
+{
+    enum assay_dtype format = h->a->state.dtype;
+    double prediction = 0, o = 0;
     bool early = h->fault == LATE_DECAY || h->fault == UNDECAYED_PREDICTION;
     for (int64_t i = 0; i < h->key_dim; i++) {
-        double *s = &h->state[i * h->value_dim + n];
-        prediction += (early ? *s : alpha * *s) * oracle_get(k, key_row(h, t) + i);
+        double s = h->state[i * h->value_dim + n];
+        prediction += (early ? s : h->alpha * s) * h->key[i];
         if (h->fault == OUTPUT_BEFORE_UPDATE)
-            o += alpha * *s * scale * oracle_get(q, key_row(h, t) + i);
+            o += h->alpha * s * h->query[i];
     }
-    double delta = effective_beta(h, t) * (v - prediction);
+    double delta = h->beta * (v - prediction);
     for (int64_t i = 0; i < h->key_dim; i++) {
-        double *s = &h->state[i * h->value_dim + n], k_i = oracle_get(k, key_row(h, t) + i);
-        double next =
-            h->fault == LATE_DECAY ? alpha * (*s + k_i * delta) : alpha * *s + k_i * delta;
+        double *s = &h->state[i * h->value_dim + n], update = h->key[i] * delta;
+        double next = h->fault == LATE_DECAY ? h->alpha * (*s + update) : h->alpha * *s + update;
         if (h->fault != OUTPUT_BEFORE_UPDATE)
-            o += next * scale * oracle_get(q, key_row(h, t) + i);
+            o += next * h->query[i];
         if (h->fault == STATE_BF16)
             next = oracle_round(next, ASSAY_BF16);
-        *s = oracle_round(next, a->state.dtype);
+        *s = oracle_round(next, format);
     }
     return o;
 }
@@ -86,11 +99,13 @@ static void run_head(struct head *h)
         h->state[i] = h->fault == STATE_IGNORED
                           ? 0
                           : oracle_get(&a->state, place(h, i / h->value_dim, i % h->value_dim));
-    for (int64_t t = 0; t < a->v.extent[0]; t++)
+    for (int64_t t = 0; t < a->v.extent[0]; t++) {
+        read_token(h, t);
         for (int64_t n = 0; n < h->value_dim; n++) {
             int64_t at = (t * a->v.extent[1] + h->head) * h->value_dim + n;
-            oracle_put(&a->o, at, column(h, t, n, oracle_get(&a->v, at)));
+            oracle_put(&a->o, at, column(h, n, oracle_get(&a->v, at)));
         }
+    }
     if (h->fault == ONE_ELEMENT && h->head == 0)
         h->state[cells / 2] *= 1 + 0x1p-9;
     for (int64_t i = 0; i < cells && h->fault != STATE_LOST; i++)
@@ -102,9 +117,12 @@ static assay_status run(const void *args, enum fault fault)
     const struct assay_gdn_recurrent_args *a = args;
     struct head h = {
         .a = a, .key_dim = a->q.extent[2], .value_dim = a->v.extent[2], .fault = fault};
-    h.state = malloc((size_t)(h.key_dim * h.value_dim) * sizeof *h.state);
+    size_t cells = (size_t)(h.key_dim * h.value_dim), keys = (size_t)h.key_dim;
+    h.state = calloc(cells + 2 * keys, sizeof *h.state);
     if (h.state == NULL)
         return ASSAY_E_MEMORY;
+    h.key = h.state + cells;
+    h.query = h.key + keys;
     for (h.head = 0; h.head < a->v.extent[1]; h.head++)
         run_head(&h);
     free(h.state);

@@ -11,38 +11,16 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include "words.h"
 #include <assay/ops/kv_append.h>
 
-enum { G = 2, D = 5, DV = 3, S = 8, ROUTES_MAX = 3 };
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_kv_append(context, args);
-}
-
-static assay_context *new_context(void)
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
-/* Forces row `index` of the table; false when there is none or this processor lacks it. */
-static bool take_route(assay_context *context, int index)
-{
-    const struct assay_route *route = assay_op_route(&assay_op_kv_append, index);
-    if (route == NULL || route->isa > assay_context_isa(context))
-        return false;
-    cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-    return true;
-}
+enum { G = 2, D = 5, DV = 3, S = 8 };
 
 /* T rows at once leave the same cache as row after row [KVAPPEND-1]. */
 Test(kv_append, one_by_one)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     enum { T = 4 };
     float k[T * G * D], v[T * G * DV];
     uint16_t at_once[S * G * (D + DV)], singly[S * G * (D + DV)];
@@ -50,8 +28,8 @@ Test(kv_append, one_by_one)
         k[i] = (float)i * 1.001f - 7;
     for (int i = 0; i < T * G * DV; i++)
         v[i] = 3 - (float)i * 0.999f;
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    for (int route = 0; route < assay_op_num_routes(&assay_op_kv_append); route++) {
+        if (!take_route(context, &assay_op_kv_append, route))
             continue;
         memset(at_once, 0x5a, sizeof at_once);
         memset(singly, 0x5a, sizeof singly);
@@ -80,15 +58,15 @@ Test(kv_append, one_by_one)
  */
 Test(kv_append, all_words)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     enum { COUNT = 65536 };
     static uint16_t words[COUNT], kept[COUNT];
     static float middle[COUNT], wide[COUNT];
     static uint16_t narrow[COUNT], unused[2];
     for (int i = 0; i < COUNT; i++)
         words[i] = (uint16_t)i;
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    for (int route = 0; route < assay_op_num_routes(&assay_op_kv_append); route++) {
+        if (!take_route(context, &assay_op_kv_append, route))
             continue;
         struct assay_kv_append_args args = {
             .k = assay_tensor_3d(words, ASSAY_BF16, 1, 1, COUNT),
@@ -139,13 +117,9 @@ Test(kv_append, errors)
                                               .v_cache =
                                                   assay_tensor_3d(v_cache, ASSAY_F32, S, G, DV),
                                               .start = S - T};
-    struct bad_calls *calls = bad_calls_new("kv_append", call, &good, cache, sizeof cache);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_kv_append_args a = good;           \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_kv_append, &good, cache, sizeof cache);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_kv_append_args, a, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "k", a.k.data = NULL);
     BAD(ASSAY_E_ARG, "v", a.v.data = NULL);
     BAD(ASSAY_E_ARG, "k_cache", a.k_cache.data = NULL);

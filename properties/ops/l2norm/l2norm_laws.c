@@ -11,29 +11,8 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/l2norm.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_l2norm(context, args);
-}
-
-/* Calls body once for each route that this machine runs, with a context that is forced to it. */
-static void each_route(void (*body)(assay_context *context, const char *route))
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    for (int r = 0; r < assay_op_num_routes(&assay_op_l2norm); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_l2norm, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        body(context, route->name);
-    }
-    assay_context_destroy(context);
-}
 
 enum { ROWS = 3, D = 37, COUNT = ROWS * D };
 
@@ -83,7 +62,7 @@ static void scaling_body(assay_context *context, const char *route)
 
 Test(l2norm, scaling)
 {
-    each_route(scaling_body);
+    each_route(&assay_op_l2norm, scaling_body);
 }
 
 /* A row stands alone: its bits do not depend on its neighbours or its place [L2NORM-1]. */
@@ -104,7 +83,7 @@ static void rows_alone_body(assay_context *context, const char *route)
 
 Test(l2norm, rows_alone)
 {
-    each_route(rows_alone_body);
+    each_route(&assay_op_l2norm, rows_alone_body);
 }
 
 /* Theory [L2NORM-1] [L2NORM-5]: one element x gives x / sqrt(x^2 + eps), for norms far below and
@@ -129,7 +108,7 @@ static void theory_body(assay_context *context, const char *route)
 
 Test(l2norm, theory)
 {
-    each_route(theory_body);
+    each_route(&assay_op_l2norm, theory_body);
 }
 
 /* NaN makes its row NaN, an infinity its own element NaN and the others zero; other rows do not
@@ -153,7 +132,7 @@ static void specials_body(assay_context *context, const char *route)
 
 Test(l2norm, specials)
 {
-    each_route(specials_body);
+    each_route(&assay_op_l2norm, specials_body);
 }
 
 /* Every documented error [L2NORM-4] [L2NORM-5] [L2NORM-7]. */
@@ -164,13 +143,9 @@ Test(l2norm, errors)
     const struct assay_l2norm_args good = {.x = assay_tensor_2d(x, ASSAY_F32, 2, H),
                                            .y = assay_tensor_2d(y, ASSAY_F32, 2, H),
                                            .eps = 1e-6};
-    struct bad_calls *calls = bad_calls_new("l2norm", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_l2norm_args a = good;              \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_l2norm, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_l2norm_args, a, status, argument, change, #change)
 
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "y", a.y.data = NULL);

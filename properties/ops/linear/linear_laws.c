@@ -14,35 +14,11 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include "linear_mutants.h"
 #include "verify.h"
 #include "words.h"
 #include <assay/ops/linear.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_linear(context, args);
-}
-
-static assay_context *new_context(int num_threads)
-{
-    struct assay_context_options options = assay_context_defaults();
-    options.num_threads = num_threads;
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
-static bool runs_here(const struct assay_route *route)
-{
-    return route->backend == ASSAY_CPU && route->isa <= assay_isa_detect();
-}
-
-static void force(assay_context *context, const struct assay_route *route)
-{
-    cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-    cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-}
 
 /* Values with many significant bits, so that any change of the order of a sum changes its bits. */
 static double noise(int64_t i)
@@ -109,10 +85,9 @@ Test(linear, row_bits)
     enum { T = 64, N = 21, K = 203 };
     assay_context *context = new_context(1);
     for (int r = 0; r < assay_op_num_routes(&assay_op_linear); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_linear, r);
-        if (!runs_here(route))
+        const struct assay_route *route = take_route(context, &assay_op_linear, r);
+        if (route == NULL)
             continue;
-        force(context, route);
         for (int format = 0; format < 4; format++) {
             struct operands full = new_operands(format & 1 ? ASSAY_BF16 : ASSAY_F32,
                                                 format & 2 ? ASSAY_BF16 : ASSAY_F32, T, N, K);
@@ -141,13 +116,12 @@ Test(linear, row_bits_by_threads)
     cr_assert_not_null(y);
     struct operands full = new_operands(ASSAY_F32, ASSAY_F32, T, N, K);
     for (int r = 0; r < assay_op_num_routes(&assay_op_linear); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_linear, r);
-        if (!runs_here(route))
+        const struct assay_route *route = take_route(contexts[0], &assay_op_linear, r);
+        if (route == NULL)
             continue;
-        force(contexts[0], route);
         cr_assert_eq(assay_linear(contexts[0], &full.args), ASSAY_OK);
         for (int c = 0; c < 3; c++) {
-            force(contexts[c], route);
+            cr_assert_eq(take_route(contexts[c], &assay_op_linear, r), route);
             for (size_t i = 0; i < sizeof row_counts / sizeof row_counts[0]; i++) {
                 struct assay_linear_args a = part(&full, 0, row_counts[i], y);
                 cr_assert_eq(assay_linear(contexts[c], &a), ASSAY_OK);
@@ -168,10 +142,9 @@ Test(linear, theory)
     enum { T = 7, N = 37, K = 37 };
     assay_context *context = new_context(1);
     for (int r = 0; r < assay_op_num_routes(&assay_op_linear); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_linear, r);
-        if (!runs_here(route))
+        const struct assay_route *route = take_route(context, &assay_op_linear, r);
+        if (route == NULL)
             continue;
-        force(context, route);
         struct operands o = new_operands(ASSAY_F32, ASSAY_F32, T, N, K);
         float first[T * N], *y = o.args.y.data, *x = o.args.x.data;
         cr_assert_eq(assay_linear(context, &o.args), ASSAY_OK);
@@ -205,10 +178,9 @@ Test(linear, nonfinite)
     enum { T = 8, N = 9, K = 33 };
     assay_context *context = new_context(1);
     for (int r = 0; r < assay_op_num_routes(&assay_op_linear); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_linear, r);
-        if (!runs_here(route))
+        const struct assay_route *route = take_route(context, &assay_op_linear, r);
+        if (route == NULL)
             continue;
-        force(context, route);
         struct operands o = new_operands(ASSAY_F32, ASSAY_F32, T, N, K);
         float *x = o.args.x.data, *y = o.args.y.data;
         oracle_put(&o.args.w, 5 * K + K - 1, NAN);
@@ -241,9 +213,8 @@ Test(linear, empty)
                                      .w = assay_tensor_2d(w, ASSAY_BF16, 2, 3),
                                      .y = assay_tensor_2d(NULL, ASSAY_BF16, 0, 2)};
     for (int r = 0; r < assay_op_num_routes(&assay_op_linear); r++) {
-        if (!runs_here(assay_op_route(&assay_op_linear, r)))
+        if (!take_route(context, &assay_op_linear, r))
             continue;
-        force(context, assay_op_route(&assay_op_linear, r));
         cr_assert_eq(assay_linear(context, &args), ASSAY_OK);
     }
     assay_context_destroy(context);
@@ -283,13 +254,9 @@ Test(linear, errors)
     const struct assay_linear_args good = {.x = assay_tensor_2d(x, ASSAY_F32, T, K),
                                            .w = assay_tensor_2d(w, ASSAY_BF16, N, K),
                                            .y = assay_tensor_2d(y, ASSAY_F32, T, N)};
-    struct bad_calls *calls = bad_calls_new("linear", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_linear_args a = good;              \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_linear, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_linear_args, a, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "w", a.w.data = NULL);
     BAD(ASSAY_E_ARG, "y", a.y.data = NULL);

@@ -11,26 +11,14 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/rmsnorm.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_rmsnorm(context, args);
-}
-
-static assay_context *new_context(void)
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
 
 /* Scaling x by a power of two scales nothing when eps is negligible: bit-equal [RMSNORM-1]. Holds
  * exactly, since every intermediate is scaled by a power of two and eps is below the last bit. */
 Test(rmsnorm, power_of_two_scaling)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     enum { H = 100 };
     float x[H], w[H], y[H], scaled[H], y_scaled[H];
     for (int i = 0; i < H; i++) {
@@ -55,7 +43,7 @@ Test(rmsnorm, power_of_two_scaling)
  * value that is 1 [RMSNORM-6]. */
 Test(rmsnorm, constant_rows)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     enum { H = 33 };
     const float constants[] = {1e-30f, 1e-3f, 1.0f, 1e20f, 3.4e38f};
     for (size_t k = 0; k < sizeof constants / sizeof constants[0]; k++) {
@@ -85,13 +73,9 @@ Test(rmsnorm, errors)
                                             .w = assay_tensor_1d(w, ASSAY_F32, H),
                                             .y = assay_tensor_2d(y, ASSAY_F32, 2, H),
                                             .eps = 1e-6};
-    struct bad_calls *calls = bad_calls_new("rmsnorm", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_rmsnorm_args a = good;             \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_rmsnorm, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_rmsnorm_args, a, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "y", a.y.data = NULL);
     BAD(ASSAY_E_ARG, "eps", a.eps = 0);

@@ -12,32 +12,10 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/rope.h>
 
-enum { HEADS = 2, PAIRS = 20, REST = 7, D = 2 * PAIRS + REST, ROUTES_MAX = 3 };
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_rope(context, args);
-}
-
-static assay_context *new_context(void)
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    return context;
-}
-
-/* Forces row `index` of the table; false when there is none or this processor lacks it. */
-static bool take_route(assay_context *context, int index)
-{
-    const struct assay_route *route = assay_op_route(&assay_op_rope, index);
-    if (route == NULL || route->isa > assay_context_isa(context))
-        return false;
-    cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-    return true;
-}
+enum { HEADS = 2, PAIRS = 20, REST = 7, D = 2 * PAIRS + REST };
 
 /* One token at position p. */
 static void rotate(assay_context *context, const float *x, int32_t p, float *y)
@@ -51,12 +29,6 @@ static void rotate(assay_context *context, const float *x, int32_t p, float *y)
     cr_assert_eq(assay_rope(context, &args), ASSAY_OK);
 }
 
-static void fill(float *x, int count, int seed)
-{
-    for (int i = 0; i < count; i++)
-        x[i] = (float)((i * 7919 + seed * 104729) % 2003 - 1001) * 0x1p-9f;
-}
-
 static double dot(const float *a, const float *b, int count)
 {
     double sum = 0;
@@ -68,12 +40,12 @@ static double dot(const float *a, const float *b, int count)
 /* A rotation keeps the norm of every pair [ROPE-1], and position 0 copies, to the bit [ROPE-7]. */
 Test(rope, norms_and_position_zero)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     const int32_t positions[] = {1, 77, 65535, (1 << 24) - 1};
     float x[HEADS * D], y[HEADS * D];
-    fill(x, HEADS * D, 1);
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    fill_floats(x, HEADS * D, 1);
+    for (int route = 0; route < assay_op_num_routes(&assay_op_rope); route++) {
+        if (!take_route(context, &assay_op_rope, route))
             continue;
         for (size_t k = 0; k < sizeof positions / sizeof positions[0]; k++) {
             rotate(context, x, positions[k], y);
@@ -98,13 +70,13 @@ Test(rope, norms_and_position_zero)
 /* q_p . k_s depends on p - s only: the property that attention is built on [ROPE-1]. */
 Test(rope, relative_positions)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     const int32_t shifts[] = {0, 1, 1000, 1 << 20};
     float q[HEADS * D], k[HEADS * D], q_turned[HEADS * D], k_turned[HEADS * D];
-    fill(q, HEADS * D, 2);
-    fill(k, HEADS * D, 3);
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    fill_floats(q, HEADS * D, 2);
+    fill_floats(k, HEADS * D, 3);
+    for (int route = 0; route < assay_op_num_routes(&assay_op_rope); route++) {
+        if (!take_route(context, &assay_op_rope, route))
             continue;
         double first = 0, magnitude = 0;
         for (int i = 0; i < D; i++)
@@ -129,11 +101,11 @@ Test(rope, relative_positions)
 /* Turning by p and then by s is turning by p + s [ROPE-1]. */
 Test(rope, composition)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     float x[HEADS * D], y[HEADS * D], z[HEADS * D], once[HEADS * D];
-    fill(x, HEADS * D, 4);
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    fill_floats(x, HEADS * D, 4);
+    for (int route = 0; route < assay_op_num_routes(&assay_op_rope); route++) {
+        if (!take_route(context, &assay_op_rope, route))
             continue;
         for (int32_t p = 1; p < 1 << 22; p *= 5) {
             rotate(context, x, p, y);
@@ -151,12 +123,12 @@ Test(rope, composition)
 /* Each axis moves its own pairs, i % 3 as far as its section reaches, and no others [ROPE-3]. */
 Test(rope, axes)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(0);
     const int64_t sections[] = {10, 6, 4}; /* of 20 pairs */
     float x[HEADS * D], y[HEADS * D];
-    fill(x, HEADS * D, 5);
-    for (int route = 0; route < ROUTES_MAX; route++) {
-        if (!take_route(context, route))
+    fill_floats(x, HEADS * D, 5);
+    for (int route = 0; route < assay_op_num_routes(&assay_op_rope); route++) {
+        if (!take_route(context, &assay_op_rope, route))
             continue;
         for (int axis = 0; axis < 3; axis++) {
             int32_t positions[3] = {0, 0, 0};
@@ -193,13 +165,9 @@ Test(rope, errors)
                                          .rotary_dim = 2 * PAIRS,
                                          .theta = 1e7,
                                          .sections = {10, 6, 4}};
-    struct bad_calls *calls = bad_calls_new("rope", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_rope_args a = good;                \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_rope, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_rope_args, a, status, argument, change, #change)
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "positions", a.positions.data = NULL);
     BAD(ASSAY_E_ARG, "y", a.y.data = NULL);

@@ -11,33 +11,12 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include "case.h"
 #include "philox.h"
 #include "verify.h"
 #include <assay/ops/argmax.h>
 #include <assay/ops/sample.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_sample(context, args);
-}
-
-/* Calls body once for each route that this machine runs, with a context that is forced to it. */
-static void each_route(void (*body)(assay_context *context, const char *route))
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    for (int r = 0; r < assay_op_num_routes(&assay_op_sample); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_sample, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        body(context, route->name);
-    }
-    assay_context_destroy(context);
-}
 
 enum { MOST = 64 };
 
@@ -105,7 +84,7 @@ static void uniform_bits_body(assay_context *context, const char *route)
 
 Test(sample, uniform_bits)
 {
-    each_route(uniform_bits_body);
+    each_route(&assay_op_sample, uniform_bits_body);
 }
 
 /* Exact probabilities of the settings, from the contract, without counting the oracle's care for
@@ -215,7 +194,7 @@ static void chi_square_body(assay_context *context, const char *route)
 
 Test(sample, chi_square)
 {
-    each_route(chi_square_body);
+    each_route(&assay_op_sample, chi_square_body);
 }
 
 enum { DRAWS = 2000 };
@@ -258,7 +237,7 @@ static void top_k_body(assay_context *context, const char *route)
 
 Test(sample, top_k)
 {
-    each_route(top_k_body);
+    each_route(&assay_op_sample, top_k_body);
 }
 
 /* A tiny top_p keeps exactly the most probable token, the first one of equals [SAMPLE-3]; top_p is
@@ -287,7 +266,7 @@ static void top_p_body(assay_context *context, const char *route)
 
 Test(sample, top_p)
 {
-    each_route(top_p_body);
+    each_route(&assay_op_sample, top_p_body);
 }
 
 /* min_p of 1 keeps the maxima only, all of them [SAMPLE-4]; 0 keeps all. */
@@ -309,7 +288,7 @@ static void min_p_body(assay_context *context, const char *route)
 
 Test(sample, min_p)
 {
-    each_route(min_p_body);
+    each_route(&assay_op_sample, min_p_body);
 }
 
 /* Temperature 0 has the ids of the op argmax [SAMPLE-6], filters and seed notwithstanding, and with
@@ -350,7 +329,7 @@ static void greedy_body(assay_context *context, const char *route)
 
 Test(sample, greedy)
 {
-    each_route(greedy_body);
+    each_route(&assay_op_sample, greedy_body);
 }
 
 /* Penalties shift logits [SAMPLE-1]: the ids are those of logits that were lowered beforehand (all
@@ -388,7 +367,7 @@ static void penalties_body(assay_context *context, const char *route)
 
 Test(sample, penalties)
 {
-    each_route(penalties_body);
+    each_route(&assay_op_sample, penalties_body);
 }
 
 /* The id depends on seed, step + t and the row alone [SAMPLE-5]: again, row by row with the steps
@@ -419,7 +398,7 @@ static void counters_body(assay_context *context, const char *route)
 
 Test(sample, counters)
 {
-    each_route(counters_body);
+    each_route(&assay_op_sample, counters_body);
 }
 
 /* Columns at or beyond limit are never drawn, whatever they hold [SAMPLE-6]. */
@@ -444,7 +423,7 @@ static void padding_body(assay_context *context, const char *route)
 
 Test(sample, padding)
 {
-    each_route(padding_body);
+    each_route(&assay_op_sample, padding_body);
 }
 
 /* NaN rows and rows of -inf give -1 at every temperature and leave others alone; masked tokens are
@@ -480,7 +459,7 @@ static void specials_body(assay_context *context, const char *route)
 
 Test(sample, specials)
 {
-    each_route(specials_body);
+    each_route(&assay_op_sample, specials_body);
 }
 
 /* The real vocabulary against the oracle [SAMPLE-7]. */
@@ -514,13 +493,9 @@ Test(sample, errors)
     struct assay_sample_args good = args_of(logits, T, V, ids);
     good.counts = assay_tensor_1d(counts, ASSAY_I32, V);
     good.limit = V - 1;
-    struct bad_calls *calls = bad_calls_new("sample", call, &good, ids, sizeof ids);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_sample_args a = good;              \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_sample, &good, ids, sizeof ids);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_sample_args, a, status, argument, change, #change)
 
     BAD(ASSAY_E_ARG, "logits", a.logits.data = NULL);
     BAD(ASSAY_E_ARG, "ids", a.ids.data = NULL);

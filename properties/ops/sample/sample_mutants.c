@@ -189,9 +189,9 @@ static assay_status run(const void *args, enum fault fault)
     const struct assay_sample_args *a = args;
     size_t columns = (size_t)a->logits.extent[1];
     struct row r = {.fault = fault};
-    r.logit = malloc(columns * sizeof *r.logit);
-    r.weight = malloc(columns * sizeof *r.weight);
-    r.rank = malloc(columns * sizeof *r.rank);
+    r.logit = calloc(columns, sizeof *r.logit);
+    r.weight = calloc(columns, sizeof *r.weight);
+    r.rank = calloc(columns, sizeof *r.rank);
     bool good = r.logit != NULL && r.weight != NULL && r.rank != NULL;
     for (int64_t t = 0; t < a->ids.extent[0] && good; t++) {
         int64_t id = fault == GREEDY_UNPENALISED && a->temperature == 0 ? raw_argmax(a, t)

@@ -11,29 +11,8 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/sigmoid_mul.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_sigmoid_mul(context, args);
-}
-
-/* Calls body once for each route that this machine runs, with a context that is forced to it. */
-static void each_route(void (*body)(assay_context *context, const char *route))
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    for (int r = 0; r < assay_op_num_routes(&assay_op_sigmoid_mul); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_sigmoid_mul, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        body(context, route->name);
-    }
-    assay_context_destroy(context);
-}
 
 enum { ROWS = 3, I = 35, COUNT = ROWS * I };
 
@@ -72,7 +51,7 @@ static void relations_body(assay_context *context, const char *route)
 
 Test(sigmoid_mul, relations)
 {
-    each_route(relations_body);
+    each_route(&assay_op_sigmoid_mul, relations_body);
 }
 
 /* One gate a row has the bits of a full tensor with that gate in every column [SIGMUL-2]. */
@@ -94,7 +73,7 @@ static void one_gate_body(assay_context *context, const char *route)
 
 Test(sigmoid_mul, one_gate)
 {
-    each_route(one_gate_body);
+    each_route(&assay_op_sigmoid_mul, one_gate_body);
 }
 
 /* Limits and what the formula gives for infinities [SIGMUL-5]. */
@@ -134,7 +113,7 @@ static void specials_body(assay_context *context, const char *route)
 
 Test(sigmoid_mul, specials)
 {
-    each_route(specials_body);
+    each_route(&assay_op_sigmoid_mul, specials_body);
 }
 
 /* Every documented error [SIGMUL-4] [SIGMUL-6]. */
@@ -145,13 +124,9 @@ Test(sigmoid_mul, errors)
     const struct assay_sigmoid_mul_args good = {.x = assay_tensor_2d(x, ASSAY_F32, T, H),
                                                 .gate = assay_tensor_2d(gate, ASSAY_F32, T, H),
                                                 .y = assay_tensor_2d(y, ASSAY_F32, T, H)};
-    struct bad_calls *calls = bad_calls_new("sigmoid_mul", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_sigmoid_mul_args a = good;         \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_sigmoid_mul, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_sigmoid_mul_args, a, status, argument, change, #change)
 
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "gate", a.gate.data = NULL);

@@ -11,29 +11,8 @@
 #include <string.h>
 
 #include "bad_calls.h"
+#include "laws.h"
 #include <assay/ops/silu_mul.h>
-
-static assay_status call(assay_context *context, const void *args)
-{
-    return assay_silu_mul(context, args);
-}
-
-/* Calls body once for each route that this machine runs, with a context that is forced to it. */
-static void each_route(void (*body)(assay_context *context, const char *route))
-{
-    struct assay_context_options options = assay_context_defaults();
-    assay_context *context;
-    cr_assert_eq(assay_context_create(&options, &context, NULL), ASSAY_OK);
-    for (int r = 0; r < assay_op_num_routes(&assay_op_silu_mul); r++) {
-        const struct assay_route *route = assay_op_route(&assay_op_silu_mul, r);
-        if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect())
-            continue;
-        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
-        cr_assert_eq(assay_context_force_route(context, route->name), ASSAY_OK);
-        body(context, route->name);
-    }
-    assay_context_destroy(context);
-}
 
 enum { ROWS = 3, I = 35, COUNT = ROWS * I };
 
@@ -73,7 +52,7 @@ static void relations_body(assay_context *context, const char *route)
 
 Test(silu_mul, relations)
 {
-    each_route(relations_body);
+    each_route(&assay_op_silu_mul, relations_body);
 }
 
 /* Theory of both tails [SILUMUL-5]: from 20 up silu(g) is g (1 - exp(-g)), g itself to the last
@@ -97,7 +76,7 @@ static void tails_body(assay_context *context, const char *route)
 
 Test(silu_mul, tails)
 {
-    each_route(tails_body);
+    each_route(&assay_op_silu_mul, tails_body);
 }
 
 /* Very negative gates give zeros, infinities what the formula gives [SILUMUL-5]. */
@@ -137,7 +116,7 @@ static void specials_body(assay_context *context, const char *route)
 
 Test(silu_mul, specials)
 {
-    each_route(specials_body);
+    each_route(&assay_op_silu_mul, specials_body);
 }
 
 /* Every documented error [SILUMUL-4] [SILUMUL-6]. */
@@ -148,13 +127,9 @@ Test(silu_mul, errors)
     const struct assay_silu_mul_args good = {.gate = assay_tensor_2d(gate, ASSAY_F32, T, H),
                                              .up = assay_tensor_2d(up, ASSAY_F32, T, H),
                                              .y = assay_tensor_2d(y, ASSAY_F32, T, H)};
-    struct bad_calls *calls = bad_calls_new("silu_mul", call, &good, y, sizeof y);
-#define BAD(status, argument, change)                   \
-    do {                                                \
-        struct assay_silu_mul_args a = good;            \
-        change;                                         \
-        bad_call(calls, &a, status, argument, #change); \
-    } while (0)
+    struct bad_calls *calls = bad_calls_new(&assay_op_silu_mul, &good, y, sizeof y);
+#define BAD(status, argument, change) \
+    BAD_CALL(struct assay_silu_mul_args, a, status, argument, change, #change)
 
     BAD(ASSAY_E_ARG, "gate", a.gate.data = NULL);
     BAD(ASSAY_E_ARG, "up", a.up.data = NULL);

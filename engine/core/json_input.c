@@ -2,7 +2,7 @@
  *
  * Bounded JSON input: see json_input.h.
  */
-#include "artifact/json/json_input.h"
+#include "core/json_input.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -45,8 +45,8 @@ struct json_census {
 
 /* Counts in one pass, without a stack. Every value but the outermost follows one of the four
  * characters counted here, so the count is an upper bound for valid text; invalid text is cut off
- * by jansson at its first error and costs no more. */
-static struct json_census take_census(const unsigned char *text, size_t bytes)
+ * by jansson at its first error and costs no more. Stops at a depth beyond `most`. */
+static struct json_census take_census(const unsigned char *text, size_t bytes, int most)
 {
     struct json_census census = {1, 0};
     int depth = 0;
@@ -69,7 +69,7 @@ static struct json_census take_census(const unsigned char *text, size_t bytes)
             census.values++;
             if (++depth > census.depth)
                 census.depth = depth;
-            if (depth > JSON_INPUT_MAX_DEPTH)
+            if (depth > most)
                 return census;
             break;
         case '}':
@@ -88,32 +88,32 @@ static struct json_census take_census(const unsigned char *text, size_t bytes)
 }
 
 static assay_status check_limits(const char *file, const char *part, const void *text, size_t bytes,
-                                 struct assay_error *error)
+                                 const struct json_limits *limits, struct assay_error *error)
 {
-    if (bytes > JSON_INPUT_MAX_BYTES)
+    if (bytes > limits->bytes)
         return assay_fail(error, ASSAY_E_UNSUPPORTED, file, part,
-                          "JSON text of %zu bytes, at most %zu are read", bytes,
-                          JSON_INPUT_MAX_BYTES);
-    struct json_census census = take_census(text, bytes);
-    if (census.depth > JSON_INPUT_MAX_DEPTH)
+                          "JSON text of %zu bytes, at most %zu are read", bytes, limits->bytes);
+    struct json_census census = take_census(text, bytes, limits->depth);
+    if (census.depth > limits->depth)
         return assay_fail(error, ASSAY_E_UNSUPPORTED, file, part,
-                          "JSON nested deeper than %d levels", JSON_INPUT_MAX_DEPTH);
-    if (census.values > JSON_INPUT_MAX_VALUES)
+                          "JSON nested deeper than %d levels", limits->depth);
+    if (census.values > limits->values)
         return assay_fail(error, ASSAY_E_UNSUPPORTED, file, part,
-                          "JSON text of more than %zu values", JSON_INPUT_MAX_VALUES);
+                          "JSON text of more than %zu values", limits->values);
     return ASSAY_OK;
 }
 
 assay_status assay_json_parse(const char *file, const char *part, const void *text, size_t bytes,
-                              assay_status status, json_t **root, struct assay_error *error)
+                              const struct json_limits *limits, assay_status status, json_t **value,
+                              struct assay_error *error)
 {
     static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
     json_error_t detail;
 
-    *root = NULL;
+    *value = NULL;
     if (bytes == 0)
-        return assay_fail(error, status, file, part, "is empty, expected a JSON object");
-    ASSAY_TRY(check_limits(file, part, text, bytes, error));
+        return assay_fail(error, status, file, part, "is empty, expected JSON");
+    ASSAY_TRY(check_limits(file, part, text, bytes, limits, error));
     pthread_once(&watch_once, watch_allocations);
     allocation_failed = false;
     json_t *parsed = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
@@ -124,22 +124,52 @@ assay_status assay_json_parse(const char *file, const char *part, const void *te
     if (!parsed)
         return assay_fail(error, status, file, part, "not valid JSON, line %d column %d: %s",
                           detail.line, detail.column, detail.text);
-    if (!json_is_object(parsed)) {
-        char found[64];
-        assay_json_describe(parsed, found, sizeof found);
-        json_decref(parsed);
-        return assay_fail(error, status, file, part, "is %s, expected a JSON object", found);
-    }
-    *root = parsed;
+    *value = parsed;
     return ASSAY_OK;
+}
+
+assay_status assay_json_parse_object(const char *file, const char *part, const void *text,
+                                     size_t bytes, const struct json_limits *limits,
+                                     assay_status status, json_t **object,
+                                     struct assay_error *error)
+{
+    ASSAY_TRY(assay_json_parse(file, part, text, bytes, limits, status, object, error));
+    if (json_is_object(*object))
+        return ASSAY_OK;
+    char found[64];
+    assay_json_describe(*object, found, sizeof found);
+    json_decref(*object);
+    *object = NULL;
+    return assay_fail(error, status, file, part, "is %s, expected a JSON object", found);
+}
+
+const char *assay_json_type(const json_t *value)
+{
+    if (value == NULL)
+        return "missing";
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a real number";
+    case JSON_TRUE:
+        return "true";
+    case JSON_FALSE:
+        return "false";
+    default:
+        return "null";
+    }
 }
 
 const char *assay_json_describe(const json_t *value, char *text, size_t size)
 {
     switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        snprintf(text, size, "an object");
-        break;
     case JSON_ARRAY:
         snprintf(text, size, "an array of %zu", json_array_size(value));
         break;
@@ -152,14 +182,8 @@ const char *assay_json_describe(const json_t *value, char *text, size_t size)
     case JSON_REAL:
         snprintf(text, size, "%g", json_real_value(value));
         break;
-    case JSON_TRUE:
-        snprintf(text, size, "true");
-        break;
-    case JSON_FALSE:
-        snprintf(text, size, "false");
-        break;
-    case JSON_NULL:
-        snprintf(text, size, "null");
+    default:
+        snprintf(text, size, "%s", assay_json_type(value));
         break;
     }
     return text;
