@@ -7,7 +7,6 @@
 
 #include "core/core.h"
 #include "core/json_input.h"
-#include "core/json_input.h"
 
 /* Maps DIR/NAME. The error record's `where` is NAME, so that it says which file of the model is at
  * fault however long the folder's path is; the message has the path and the system's reason. */

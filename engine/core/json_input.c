@@ -169,6 +169,10 @@ const char *assay_json_type(const json_t *value)
 
 const char *assay_json_describe(const json_t *value, char *text, size_t size)
 {
+    if (value == NULL) {
+        snprintf(text, size, "missing");
+        return text;
+    }
     switch (json_typeof(value)) {
     case JSON_ARRAY:
         snprintf(text, size, "an array of %zu", json_array_size(value));

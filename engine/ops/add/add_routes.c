@@ -33,8 +33,10 @@ static struct assay_floor floor_of(const void *arguments)
 }
 
 /* Vector routes step by whole vectors and finish with a tail; ranges hold whole rows. */
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"I", 8}, {"I", 16}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"I", 16}, {"I", 32}, {NULL, 0}};
+#endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_SIMD)

@@ -32,8 +32,10 @@ static struct assay_floor floor_of(const void *arguments)
     };
 }
 
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"limit", 8}, {"limit", 16}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"limit", 16}, {"limit", 32}, {NULL, 0}};
+#endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_SIMD)

@@ -44,8 +44,10 @@ static struct assay_floor floor_of(const void *arguments)
     };
 }
 
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"C", 8}, {"C", 16}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"C", 16}, {"C", 32}, {NULL, 0}};
+#endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_SIMD)

@@ -46,8 +46,10 @@ static struct assay_floor floor_of(const void *arguments)
 }
 
 /* Vector routes step by whole vectors and finish with a tail. */
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
+#endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_SIMD)

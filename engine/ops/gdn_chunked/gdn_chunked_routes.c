@@ -107,10 +107,12 @@ static bool state_is_f16(const void *arguments)
 }
 
 /* Column tiles of four vectors and of one, rows of one vector, and whole chunks. */
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {
     {"dv", 8}, {"dv", 32}, {"chunk", 8}, {"chunk", 32}, {"T", 64}, {"T", 128}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {
     {"dv", 16}, {"dv", 64}, {"chunk", 16}, {"chunk", 64}, {"T", 64}, {"T", 128}, {NULL, 0}};
+#endif
 static const struct assay_boundary boundaries_plain[] = {{"T", 64}, {"T", 128}, {NULL, 0}};
 
 static const struct assay_route routes[] = {

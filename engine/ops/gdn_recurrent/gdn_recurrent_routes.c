@@ -41,8 +41,10 @@ static bool state_is_f16(const void *arguments)
 }
 
 /* Column tiles of four vectors, of one, and a tail. */
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"dv", 8}, {"dv", 32}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"dv", 16}, {"dv", 64}, {NULL, 0}};
+#endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_SIMD)

@@ -65,8 +65,10 @@ static struct assay_floor floor_of(const void *arguments)
 
 #if defined(ASSAY_SIMD)
 /* Vector routes step by whole vectors and finish with a tail. */
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"D", 8}, {"Dv", 8}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"Dv", 16}, {NULL, 0}};
+#endif
 #endif
 
 static const struct assay_route routes[] = {

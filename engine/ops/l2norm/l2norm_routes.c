@@ -30,8 +30,10 @@ static struct assay_floor floor_of(const void *arguments)
 }
 
 /* Vector routes step by whole vectors and finish with a tail. */
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"D", 8}, {"D", 16}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"D", 32}, {NULL, 0}};
+#endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_SIMD)

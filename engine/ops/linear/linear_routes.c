@@ -34,6 +34,7 @@ static struct assay_floor floor_of(const void *arguments)
     };
 }
 
+#if defined(ASSAY_SIMD)
 /* A vector route adds K / lanes products (rounded up) in each lane and folds the lanes as a
  * balanced tree. */
 static int64_t depth_avx2(int64_t inner_length)
@@ -50,6 +51,7 @@ static const struct assay_boundary boundaries_avx2[] = {
     {"K", 8}, {"K", 16}, {"N", LINEAR_TILE_N}, {"T", LINEAR_TILE_T_AVX2}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {
     {"K", 16}, {"K", 32}, {"N", LINEAR_TILE_N}, {"T", LINEAR_TILE_T_AVX512}, {NULL, 0}};
+#endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_SIMD)

@@ -104,8 +104,10 @@ static size_t workspace_simd(const assay_context *context, const void *args)
 }
 
 /* Vector routes step by whole vectors of pairs and finish with a tail. */
+#if defined(ASSAY_SIMD)
 static const struct assay_boundary boundaries_avx2[] = {{"pairs", 8}, {"pairs", 16}, {NULL, 0}};
 static const struct assay_boundary boundaries_avx512[] = {{"pairs", 16}, {"pairs", 32}, {NULL, 0}};
+#endif
 #endif
 
 static const struct assay_route routes[] = {

@@ -203,6 +203,7 @@ static bool put_message(struct text_buffer *out, const struct assay_message *mes
     else if (role == ROLE_ASSISTANT)
         split_reasoning(&content, &reasoning);
 
+    /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): check_message refused unknown roles */
     bool done = put(out, "<|im_start|>") && put(out, role_names[role]) && put(out, "\n");
     /* A kept turn has its block even when there is no reasoning: the model has seen it so. */
     if (role == ROLE_ASSISTANT && keep_reasoning)
