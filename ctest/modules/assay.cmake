@@ -39,6 +39,17 @@ function(assay_engine_sources)
   target_sources(assay_engine PRIVATE ${paths})
 endfunction()
 
+# CUDA kernels for the host executor: the same .cu files, compiled as C++. Files of <target>.
+function(assay_simt_sources target)
+  if(NOT ASSAY_SIMT)
+    return()
+  endif()
+  assay_absolute(paths ${ARGN})
+  target_sources(${target} PRIVATE ${paths})
+  set_source_files_properties(${paths} TARGET_DIRECTORY ${target} PROPERTIES
+    LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
+endfunction()
+
 # One object library per instruction set from the same source: SIMD_ISA names the set, symbols end
 # in its name (engine/numeric/simd.h).
 function(assay_engine_simd)
@@ -50,9 +61,13 @@ function(assay_engine_simd)
   target_sources(assay_simd_avx512 PRIVATE ${paths})
 endfunction()
 
+# SIMD <file>: compiled once an instruction set. KERNELS <.cu files>: compiled for the executor.
 function(assay_engine_op op)
-  cmake_parse_arguments(arg "" "" "SIMD" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SIMD;KERNELS" ${ARGN})
   assay_engine_sources(${arg_UNPARSED_ARGUMENTS})
+  if(arg_KERNELS)
+    assay_simt_sources(assay_engine ${arg_KERNELS})
+  endif()
   if(arg_SIMD)
     assay_engine_simd(${arg_SIMD})
   endif()
