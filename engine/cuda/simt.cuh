@@ -9,6 +9,7 @@
  *   SIMT_DEVICE                                 before a function that kernels call
  *   SIMT_LAUNCH(&launch, kernel, arguments...)  struct simt_launch of simt_launch.h; gives
  *                                               assay_status and does not wait for the device
+ *   SIMT_UNROLL                                 before a loop whose trip count is a constant
  *
  * Place
  *   simt_dim simt_thread_index(), simt_block_index(), simt_block_extent(), simt_grid_extent()

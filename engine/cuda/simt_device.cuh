@@ -13,6 +13,7 @@
 #define SIMT_KERNEL(name)  static __global__ void name
 #define SIMT_DEVICE        static __device__ __forceinline__
 #define SIMT_DEVICE_METHOD __device__ __forceinline__
+#define SIMT_UNROLL        _Pragma("unroll")
 
 /* ---- launch --------------------------------------------------------------------------------- */
 

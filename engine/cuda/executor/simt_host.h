@@ -13,6 +13,7 @@
 
 #define SIMT_KERNEL(name) static void name
 #define SIMT_DEVICE       static inline
+#define SIMT_UNROLL
 
 #define SIMT_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
