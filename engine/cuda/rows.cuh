@@ -128,6 +128,21 @@ SIMT_DEVICE double row_block_sum(struct simt_shared<double> partial, double valu
     return sum;
 }
 
+/* This thread's share of the sum of a row's squares, in binary64: binary32 values cannot overflow
+ * it, and its rounding errors do not count. The block's threads take chunks in turn. */
+SIMT_DEVICE double row_sum_of_squares(struct row_view v, const unsigned char *row, int64_t width)
+{
+    int step = static_cast<int>(simt_block_extent().x) * ROW_CHUNK;
+    double sum = 0;
+    for (int64_t i = simt_thread() * ROW_CHUNK; i < width; i += step) {
+        float x[ROW_CHUNK];
+        row_load_chunk<false>(v, row, i, width, x);
+        SIMT_UNROLL for (int j = 0; j < ROW_CHUNK; j++) sum +=
+            static_cast<double>(x[j]) * static_cast<double>(x[j]);
+    }
+    return sum;
+}
+
 enum { ROW_MAX_THREADS = 256, ROW_MAX_WARPS = ROW_MAX_THREADS / 32 };
 
 #if defined(ASSAY_PARANOID)

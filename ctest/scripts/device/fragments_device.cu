@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cuda/executor/selftest/fragment_kernels.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 
 enum { CASES = 6, MAX_WORDS = FRAGMENT_LANES * FRAGMENT_MAX_WORDS };
 

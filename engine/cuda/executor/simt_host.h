@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cuda/executor/executor.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 
 #define SIMT_KERNEL(name) static void name
 #define SIMT_DEVICE       static inline

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cuda/executor/fragments.h"
-#include "numeric/words.h"
+#include "numeric/float_words.h"
 
 enum { ROWS = 16, COLUMNS = 8, MAX_INNER = 32 };
 

@@ -16,18 +16,6 @@ struct rmsnorm_rows {
     float offset; /* of the weights: 1 or 0 */
 };
 
-SIMT_DEVICE double sum_of_squares(const struct rmsnorm_rows &p, const unsigned char *row, int step)
-{
-    double sum = 0;
-    for (int64_t i = simt_thread() * ROW_CHUNK; i < p.width; i += step) {
-        float x[ROW_CHUNK];
-        row_load_chunk<false>(p.x, row, i, p.width, x);
-        SIMT_UNROLL for (int j = 0; j < ROW_CHUNK; j++) sum +=
-            static_cast<double>(x[j]) * static_cast<double>(x[j]);
-    }
-    return sum;
-}
-
 /* y may be x: each element is read, for the last time, and written by one thread. */
 SIMT_DEVICE void write_scaled(const struct rmsnorm_rows &p, const unsigned char *from,
                               unsigned char *to, double scale, int step)
@@ -48,7 +36,7 @@ SIMT_KERNEL(rmsnorm_row)(struct rmsnorm_rows p)
     int step = static_cast<int>(simt_block_extent().x) * ROW_CHUNK;
     for (int64_t r = simt_block_index().x; r < p.rows; r += simt_grid_extent().x) {
         const unsigned char *x = row_address(p.x, r);
-        double sum = row_block_sum(partial, sum_of_squares(p, x, step));
+        double sum = row_block_sum(partial, row_sum_of_squares(p.x, x, p.width));
         double scale = 1 / sqrt(sum / static_cast<double>(p.width) + p.eps);
         write_scaled(p, x, row_address(p.y, r), scale, step);
         simt_sync_block(); /* the next row writes the partial sums that this one reads */
@@ -59,8 +47,8 @@ assay_status rmsnorm_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_rmsnorm_args *a = static_cast<const struct assay_rmsnorm_args *>(args);
     struct rmsnorm_rows p = {row_view_of(&a->x),          row_view_of(&a->w), row_view_of(&a->y),
-                            assay_tensor_rows(&a->x),    a->w.extent[0],     a->eps,
-                            a->unit_offset ? 1.0f : 0.0f};
+                             assay_tensor_rows(&a->x),    a->w.extent[0],     a->eps,
+                             a->unit_offset ? 1.0f : 0.0f};
     if (p.rows == 0)
         return ASSAY_OK;
     row_launch_shape(p.rows, p.width, launch);

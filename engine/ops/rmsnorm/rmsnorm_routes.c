@@ -44,6 +44,14 @@ static const struct assay_boundary boundaries_row[] = {
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "rmsnorm.row.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "all calls",
+     .run = rmsnorm_route_row_simt,
+     .boundaries = boundaries_row},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "rmsnorm.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -65,14 +73,6 @@ static const struct assay_route routes[] = {
      .profile = ASSAY_PROFILE_F64,
      .when = "all calls",
      .run = rmsnorm_route_plain},
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "rmsnorm.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = rmsnorm_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
 };
 
 const struct assay_op assay_op_rmsnorm = {

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/random.h"
 #include "cuda/executor/executor.h"
 #include "cuda/executor/fragments.h"
 #include "cuda/executor/selftest/fragment_fixture.h"
 #include "cuda/executor/selftest/mma_kernels.h"
-#include "numeric/words.h"
-#include "real/selftest/test_draw.h"
+#include "numeric/float_words.h"
 
 enum {
     A_COUNT = TILE_ROWS * TILE_INNER,
@@ -38,15 +38,24 @@ struct product {
     double a[A_COUNT], b[B_COUNT], c[C_COUNT]; /* values; b as [k][n] */
 };
 
+/* exact: integers in [-limit, limit); else either sign, exponents -6 to 6. */
+static double draw(uint64_t seed, uint64_t counter, bool exact, int limit)
+{
+    uint64_t bits = random_u64(seed, counter);
+    if (exact)
+        return (double)(int)(bits % (unsigned)(2 * limit)) - limit;
+    double v = ldexp(1 + (double)(bits >> 12) * 0x1p-52, (int)(bits % 13) - 6);
+    return (bits >> 8 & 1) != 0 ? -v : v;
+}
+
 static void draw_product(struct product *p, uint64_t seed, bool exact, int limit)
 {
-    uint64_t state = seed;
     double *parts[] = {p->a, p->b, p->c};
     int counts[] = {A_COUNT, B_COUNT, C_COUNT};
+    uint64_t counter = 0;
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < counts[k]; i++)
-            parts[k][i] = exact ? (double)(int)(draw_bits(&state) % (unsigned)(2 * limit)) - limit
-                                : draw_scaled(&state, -6, 6);
+            parts[k][i] = draw(seed, counter++, exact, limit);
 }
 
 static double plain(const struct product *p, int m, int n, double *magnitude)
