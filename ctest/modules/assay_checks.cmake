@@ -55,6 +55,8 @@ endif()
 target_compile_definitions(assay_options INTERFACE _GNU_SOURCE)
 target_compile_options(assay_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+  # What is C++ is C with templates: the library links without a C++ runtime.
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
   # Bounds count roundings: a contraction into FMA is written out where it is meant.
   -ffp-contract=off -fno-math-errno -fno-trapping-math)
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")

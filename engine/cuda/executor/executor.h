@@ -13,14 +13,17 @@
  * still writes it (no commit, no wait) BOUNDS         an access outside its shared array, or
  * outside every region of the launch LANES          lanes of a warp operation disagree about kind,
  * mask or place, or a mask names lanes that have exited, do not exist, or do not take part
+ *   SHARING        two blocks touch the same byte of global memory and one of them writes. Blocks
+ *                  have no order, so only atomics may meet. (Regions above SIMT_MAX_TRACKED bytes
+ *                  are not watched.)
  *   ALIGNMENT      an address is not a multiple of the access size
  *   READ_ONLY      a load through the read-only path from memory that the launch may write
  *   LAUNCH         impossible sizes
  *   MEMORY         the host has no memory for the launch
  *
- * Not modelled: races in global memory, an overrun that ends in another region of the launch, named
- * barriers, timing.
- * The functions below are called by kernels through simt.cuh and by launches, never directly.
+ * Not modelled: races in global memory within a block, an overrun that ends in another region of
+ * the launch, named barriers, memory fences, timing. The functions below are called by kernels
+ * through simt.cuh and by launches, never directly.
  */
 #ifndef ASSAY_CUDA_EXECUTOR_H
 #define ASSAY_CUDA_EXECUTOR_H
@@ -40,6 +43,7 @@ enum {
     SIMT_MAX_THREADS = 1024,      /* of a block */
     SIMT_MAX_SHARED = 227 * 1024, /* bytes of a block, static and dynamic, as on sm_90 */
     SIMT_MAX_BLOCKS = 1 << 22,    /* of a grid: more would only take long */
+    SIMT_MAX_TRACKED = 1 << 24,   /* bytes of a region whose sharing is watched */
 };
 
 #define SIMT_FAULT_TABLE(X)                             \
@@ -50,6 +54,7 @@ enum {
     X(ASYNC, "asynchronous copy in flight")             \
     X(BOUNDS, "out of bounds")                          \
     X(LANES, "lanes disagree")                          \
+    X(SHARING, "blocks share global memory")            \
     X(ALIGNMENT, "misaligned address")                  \
     X(READ_ONLY, "read-only load of writable memory")   \
     X(LAUNCH, "impossible launch")                      \

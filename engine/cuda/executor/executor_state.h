@@ -73,6 +73,15 @@ struct copy_record {
     struct simt_site site;
 };
 
+/* Which blocks touched a byte of global memory in this launch: linear index + 1, 0: none. */
+struct global_byte {
+    uint32_t writer, reader; /* reader: SHARED_BY_BLOCKS when more than one */
+    uint16_t write_site, read_site;
+    bool by_atomic; /* all writes were atomics */
+};
+
+enum { MAX_SITES = 256 };
+
 struct static_array {
     struct simt_array array;
     struct simt_site site;
@@ -112,6 +121,10 @@ struct launch_state {
     struct copy_record *copies; /* valid for one block */
     int num_copies, copy_capacity;
 
+    struct global_byte **global; /* of each region; NULL: not watched */
+    struct simt_site sites[MAX_SITES];
+    int num_sites;
+
     /* The first read of this epoch that found a byte nobody had written. It is a fault when the
      * epoch ends; a write in the same epoch makes it a race instead, whichever came first. */
     bool has_suspect;
@@ -138,7 +151,7 @@ __attribute__((noreturn)) void fault_raise(enum simt_fault_kind kind, struct sim
     ASSAY_PRINTF(4, 5);
 __attribute__((noreturn)) void fault_out_of_memory(void);
 
-/* ---- schedule.c ----------------------------------------------------------------------------- */
+/* ---- block_schedule.c ----------------------------------------------------------------------- */
 
 void thread_make_ready(struct simt_thread *thread);
 /* Gives way until the thread is ready again. */
@@ -155,6 +168,13 @@ unsigned char *shared_address(struct simt_array array, int64_t at, size_t bytes,
 /* Registers one access without looking at the array's bounds. */
 void shared_access(struct simt_array array, int64_t at, size_t bytes, enum simt_access access,
                    struct simt_site site);
+
+/* ---- global_shadow.c ------------------------------------------------------------------------ */
+
+bool global_begin(struct launch_state *l);
+void global_end(struct launch_state *l);
+/* Notes an access that lies in a region of the launch. */
+void global_note(const void *address, size_t bytes, enum simt_access access, struct simt_site site);
 
 /* ---- collective.c --------------------------------------------------------------------------- */
 

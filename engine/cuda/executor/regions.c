@@ -93,4 +93,5 @@ void simt_global_touch(const void *address, size_t bytes, enum simt_access acces
         fault_raise(SIMT_FAULT_READ_ONLY, simt_site(file, line), nowhere,
                     "reads %zu bytes through the read-only path, and the launch may write them",
                     bytes);
+    global_note(address, bytes, access, simt_site(file, line));
 }

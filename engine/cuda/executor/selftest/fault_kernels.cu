@@ -15,6 +15,12 @@ int fault_lines[2];
         statement;                     \
     } while (0)
 
+/* Element i of the block's own row. */
+SIMT_DEVICE void put(struct fault_args f, int i, int value)
+{
+    simt_store(f.out + simt_block_index().x * FAULT_PITCH + i, value);
+}
+
 /* ---- races ---------------------------------------------------------------------------------- */
 
 /* Neighbours exchange values and nothing waits in between. */
@@ -26,7 +32,7 @@ SIMT_KERNEL(missing_barrier)(struct fault_args f)
     if (f.repaired)
         simt_sync_block();
     AT(1, value = tile.load((t + 1) % FAULT_THREADS));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* Rows that one warp loads are read by the other: warp synchronisation is not enough. */
@@ -40,7 +46,7 @@ SIMT_KERNEL(warp_sync_for_block)(struct fault_args f)
     else
         simt_sync_warp(SIMT_ALL_LANES);
     AT(1, value = tile.load(t ^ 32));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* Lanes of a warp do not run in step. A shuffle in between orders nothing. */
@@ -53,7 +59,7 @@ SIMT_KERNEL(missing_warp_sync)(struct fault_args f)
     if (f.repaired)
         simt_sync_warp(SIMT_ALL_LANES);
     AT(1, value = tile.load(t ^ 1));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* Half of each warp synchronises, with the wrong half. */
@@ -68,7 +74,7 @@ SIMT_KERNEL(sync_of_other_lanes)(struct fault_args f)
     else
         simt_sync_warp(simt_lane() % 2 == 0 ? even : ~even);
     AT(1, value = tile.load(t ^ 1));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 SIMT_DEVICE int sum_of_block(struct simt_shared<int> partial, int value)
@@ -91,7 +97,7 @@ SIMT_KERNEL(reused_scratch)(struct fault_args f)
     int sum = sum_of_block(partial, t);
     if (f.repaired)
         simt_sync_block();
-    simt_store(f.out + t, sum + sum_of_block(partial, 2 * t));
+    put(f, t, sum + sum_of_block(partial, 2 * t));
 }
 
 /* The counter is read while others may still count. */
@@ -106,7 +112,7 @@ SIMT_KERNEL(atomic_read_early)(struct fault_args f)
     if (f.repaired)
         simt_sync_block();
     AT(1, value = counter.load(0));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* A pipeline's next copy lands in a stage that slower threads still read. */
@@ -124,7 +130,7 @@ SIMT_KERNEL(stage_reused_early)(struct fault_args f)
         if (f.repaired)
             simt_sync_block();
     }
-    simt_store(f.out + t, sum);
+    put(f, t, sum);
 }
 
 /* ldmatrix reads rows that other lanes have just written. */
@@ -137,7 +143,7 @@ SIMT_KERNEL(matrix_read_early)(struct fault_args f)
     if (f.repaired)
         simt_sync_warp(SIMT_ALL_LANES);
     AT(1, simt_ldmatrix<1>(registers, half.at(simt_lane() % 8 * 4)));
-    simt_store(f.out + simt_thread(), static_cast<int>(registers[0]));
+    put(f, simt_thread(), static_cast<int>(registers[0]));
 }
 
 /* ---- asynchronous copies -------------------------------------------------------------------- */
@@ -152,7 +158,7 @@ SIMT_KERNEL(missing_wait)(struct fault_args f)
         simt_copy_wait<0>();
     simt_sync_block();
     AT(0, value = stage.load((t + 1) % FAULT_THREADS));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 SIMT_KERNEL(missing_commit)(struct fault_args f)
@@ -164,7 +170,7 @@ SIMT_KERNEL(missing_commit)(struct fault_args f)
         simt_copy_commit();
     simt_copy_wait<0>();
     AT(0, value = stage.load(t));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* Two groups are under way, the kernel waits for the older and reads the newer. */
@@ -179,7 +185,7 @@ SIMT_KERNEL(wait_for_wrong_group)(struct fault_args f)
     simt_copy_wait<1>();
     AT(0, value = stage.load((f.repaired ? 0 : FAULT_THREADS) + t));
     simt_copy_wait<0>();
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
@@ -190,7 +196,7 @@ SIMT_KERNEL(wrong_lane)(struct fault_args f)
     int t = simt_thread(), value = 0;
     if (simt_lane() < 8)
         AT(0, value = simt_shuffle(0xffu, t, f.repaired ? 7 : 8));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* The tail of the block has left, the full mask still names it. */
@@ -200,7 +206,7 @@ SIMT_KERNEL(mask_names_exited)(struct fault_args f)
     if (simt_lane() >= 24)
         return;
     AT(0, value = simt_shuffle_xor(f.repaired ? 0x00ffffffu : SIMT_ALL_LANES, t, 1));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* Two halves of a warp vote together and mean other masks. */
@@ -210,14 +216,14 @@ SIMT_KERNEL(masks_disagree)(struct fault_args f)
     uint32_t mask = f.repaired || simt_lane() < 16 ? SIMT_ALL_LANES : 0xffff0000u, ballot;
     AT(0, ballot = simt_ballot(mask, t % 2 == 0));
     AT(1, ballot += simt_ballot(SIMT_ALL_LANES, true));
-    simt_store(f.out + t, static_cast<int>(ballot));
+    put(f, t, static_cast<int>(ballot));
 }
 
 SIMT_KERNEL(mask_without_caller)(struct fault_args f)
 {
     int t = simt_thread();
     AT(0, simt_sync_warp(f.repaired ? SIMT_ALL_LANES : 0x7fffffffu));
-    simt_store(f.out + t, t);
+    put(f, t, t);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -229,7 +235,7 @@ SIMT_KERNEL(off_by_one_row)(struct fault_args f)
         AT(0, value = simt_load(f.in + row * FAULT_PITCH + t));
         sum += value;
     }
-    simt_store(f.out + t, sum);
+    put(f, t, sum);
 }
 
 /* One word past the row lies memory, but nobody's. */
@@ -237,26 +243,29 @@ SIMT_KERNEL(gap_between_rows)(struct fault_args f)
 {
     int t = simt_thread(), value;
     AT(0, value = simt_load(f.in + FAULT_PITCH + t + !f.repaired));
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 SIMT_KERNEL(write_to_input)(struct fault_args f)
 {
-    AT(0, simt_store(f.repaired ? f.out : const_cast<int *>(f.in), 0));
+    if (f.repaired)
+        put(f, 0, 0);
+    else
+        AT(0, simt_store(const_cast<int *>(f.in), 0));
 }
 
 SIMT_KERNEL(read_only_output)(struct fault_args f)
 {
     int value;
     AT(0, value = simt_load_constant(f.repaired ? f.in : f.out));
-    simt_store(f.out + simt_thread(), value);
+    put(f, simt_thread(), value);
 }
 
 SIMT_KERNEL(misaligned_vector)(struct fault_args f)
 {
     struct simt_words words;
     AT(0, words = simt_load16(f.in + (f.repaired ? 4 : 1)));
-    simt_store(f.out + simt_thread(), static_cast<int>(words.word[0]));
+    put(f, simt_thread(), static_cast<int>(words.word[0]));
 }
 
 SIMT_KERNEL(shared_overrun)(struct fault_args f)
@@ -285,7 +294,34 @@ SIMT_KERNEL(uninitialised_tail)(struct fault_args f)
         tile.store(t, t);
     simt_sync_block();
     AT(0, value = tile.load(t));
-    simt_store(f.out + t, value);
+    put(f, t, value);
+}
+
+/* ---- between blocks -------------------------------------------------------------------------- */
+
+/* Every block takes the first row for its own; all write the same values, so results agree. */
+SIMT_KERNEL(row_of_all_blocks)(struct fault_args f)
+{
+    int row = f.repaired ? static_cast<int>(simt_block_index().x) : 0;
+    AT(0, fault_lines[1] = __LINE__; simt_store(f.out + row * FAULT_PITCH + simt_thread(), 1));
+}
+
+/* In place, and one row further: a block reads what its neighbour may have replaced. */
+SIMT_KERNEL(shift_in_place)(struct fault_args f)
+{
+    unsigned row = simt_block_index().x;
+    int t = simt_thread(), value;
+    const int *from = f.repaired ? f.in : f.out;
+    AT(0, value = simt_load(from + (row + 1) * FAULT_PITCH + t));
+    AT(1, simt_store(f.out + row * FAULT_PITCH + t, value));
+}
+
+/* A counter that blocks update together is reset by one of them. */
+SIMT_KERNEL(counter_reset)(struct fault_args f)
+{
+    AT(0, simt_atomic_add(f.out, 1));
+    if (simt_block_index().x == 0 && !f.repaired)
+        AT(1, simt_store(f.out, 0));
 }
 
 /* ---- barriers ------------------------------------------------------------------------------- */
@@ -295,7 +331,7 @@ SIMT_KERNEL(divergent_barrier)(struct fault_args f)
     int t = simt_thread();
     if (t < 40 || f.repaired)
         AT(0, simt_sync_block());
-    simt_store(f.out + t, t);
+    put(f, t, t);
 }
 
 SIMT_KERNEL(two_barriers)(struct fault_args f)
@@ -305,7 +341,7 @@ SIMT_KERNEL(two_barriers)(struct fault_args f)
         AT(0, simt_sync_block());
     else
         AT(1, simt_sync_block());
-    simt_store(f.out + t, t);
+    put(f, t, t);
 }
 
 /* A lane waits for its warp at a shuffle, the others for the block. */
@@ -315,7 +351,7 @@ SIMT_KERNEL(barrier_against_shuffle)(struct fault_args f)
     if (simt_lane() == 3 && !f.repaired)
         AT(0, value = simt_shuffle(SIMT_ALL_LANES, t, 0));
     AT(1, simt_sync_block());
-    simt_store(f.out + t, value);
+    put(f, t, value);
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -341,6 +377,9 @@ SIMT_KERNEL(barrier_against_shuffle)(struct fault_args f)
     X(write_to_input, BOUNDS)            \
     X(shared_overrun, BOUNDS)            \
     X(dynamic_overrun, BOUNDS)           \
+    X(row_of_all_blocks, SHARING)        \
+    X(shift_in_place, SHARING)           \
+    X(counter_reset, SHARING)            \
     X(read_only_output, READ_ONLY)       \
     X(misaligned_vector, ALIGNMENT)      \
     X(uninitialised_tail, UNINITIALISED) \

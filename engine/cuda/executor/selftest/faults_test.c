@@ -46,7 +46,7 @@ static assay_status run(const struct fault_case *c, bool repaired, uint64_t seed
 static bool places_match(const struct simt_fault *fault)
 {
     int site = fault->site.line, other = fault->other.line;
-    if (fault->kind != SIMT_FAULT_RACE)
+    if (fault->kind != SIMT_FAULT_RACE && fault->kind != SIMT_FAULT_SHARING)
         return site == fault_lines[0] && (other == 0 || other == fault_lines[1]);
     return (site == fault_lines[0] && other == fault_lines[1]) ||
            (site == fault_lines[1] && other == fault_lines[0]);

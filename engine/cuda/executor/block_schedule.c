@@ -193,7 +193,7 @@ static bool allocate(struct launch_state *l)
     l->shadow = assay_alloc_zero(SIMT_MAX_SHARED, sizeof *l->shadow);
     l->shared_used = (uint32_t)l->launch->shared_bytes;
     return l->threads != NULL && l->ready != NULL && l->shared != NULL && l->shadow != NULL &&
-           map_stacks(l);
+           global_begin(l) && map_stacks(l);
 }
 
 static void release(struct launch_state *l)
@@ -206,6 +206,7 @@ static void release(struct launch_state *l)
     assay_free(l->shadow);
     assay_free(l->records);
     assay_free(l->copies);
+    global_end(l);
 }
 
 /* Fisher and Yates' shuffle. NULL without memory. */
