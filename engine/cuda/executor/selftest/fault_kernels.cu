@@ -49,11 +49,13 @@ SIMT_KERNEL(warp_sync_for_block)(struct fault_args f)
     put(f, t, value);
 }
 
-/* Lanes of a warp do not run in step. A shuffle in between orders nothing. */
+/* Lanes of a warp do not run in step. A shuffle in between orders nothing, and an earlier
+ * synchronisation only what was before it. */
 SIMT_KERNEL(missing_warp_sync)(struct fault_args f)
 {
     SIMT_SHARED(int, tile, FAULT_THREADS);
     int t = simt_thread(), value;
+    simt_sync_warp(SIMT_ALL_LANES);
     AT(0, tile.store(t, t));
     simt_shuffle(SIMT_ALL_LANES, t, 0);
     if (f.repaired)
@@ -131,6 +133,21 @@ SIMT_KERNEL(stage_reused_early)(struct fault_args f)
             simt_sync_block();
     }
     put(f, t, sum);
+}
+
+/* Each thread waits for its own copies only: to see those of others takes a barrier, too. */
+SIMT_KERNEL(copies_of_others)(struct fault_args f)
+{
+    SIMT_SHARED(int, stage, FAULT_THREADS);
+    int t = simt_thread(), value;
+    AT(0, simt_copy_async<4>(stage.at(t), f.in + t));
+    simt_copy_commit();
+    simt_shuffle(SIMT_ALL_LANES, t, 0); /* time for others to come by */
+    simt_copy_wait<0>();
+    if (f.repaired)
+        simt_sync_block();
+    AT(1, value = stage.load(t ^ 32));
+    put(f, t, value);
 }
 
 /* ldmatrix reads rows that other lanes have just written. */
@@ -216,6 +233,15 @@ SIMT_KERNEL(masks_disagree)(struct fault_args f)
     uint32_t mask = f.repaired || simt_lane() < 16 ? SIMT_ALL_LANES : 0xffff0000u, ballot;
     AT(0, ballot = simt_ballot(mask, t % 2 == 0));
     AT(1, ballot += simt_ballot(SIMT_ALL_LANES, true));
+    put(f, t, static_cast<int>(ballot));
+}
+
+/* All lanes come to one vote, and the upper ones name fewer than the lower ones expect. */
+SIMT_KERNEL(masks_overlap)(struct fault_args f)
+{
+    int t = simt_thread();
+    uint32_t mask = f.repaired || simt_lane() < 16 ? SIMT_ALL_LANES : 0xffff8000u, ballot;
+    AT(0, fault_lines[1] = __LINE__; ballot = simt_ballot(mask, t % 2 == 0));
     put(f, t, static_cast<int>(ballot));
 }
 
@@ -364,6 +390,7 @@ SIMT_KERNEL(barrier_against_shuffle)(struct fault_args f)
     X(reused_scratch, RACE)              \
     X(atomic_read_early, RACE)           \
     X(stage_reused_early, RACE)          \
+    X(copies_of_others, RACE)            \
     X(matrix_read_early, RACE)           \
     X(missing_wait, ASYNC)               \
     X(missing_commit, ASYNC)             \
@@ -371,6 +398,7 @@ SIMT_KERNEL(barrier_against_shuffle)(struct fault_args f)
     X(wrong_lane, LANES)                 \
     X(mask_names_exited, LANES)          \
     X(masks_disagree, LANES)             \
+    X(masks_overlap, LANES)              \
     X(mask_without_caller, LANES)        \
     X(off_by_one_row, BOUNDS)            \
     X(gap_between_rows, BOUNDS)          \
