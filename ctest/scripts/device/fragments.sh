@@ -16,11 +16,22 @@ usage() {
 
 build() {
     root=$(cd "$(dirname "$0")/../../.." && pwd)
-    mkdir -p "$1"
+    mkdir -p "$1/include/assay/ops"
+    kernels=
+    for op in add l2norm rmsnorm silu_mul; do
+        ln -sf "$root/engine/ops/$op/$op.h" "$1/include/assay/ops/$op.h"
+        kernels="$kernels $root/engine/ops/$op/${op}_cuda.cu"
+    done
+    for source in cuda/executor/selftest/row_launches core/status core/tensor; do
+        "${CC:-cc}" -std=c17 -O2 -D_GNU_SOURCE -I "$root/engine" -I "$root/engine/include" \
+            -I "$1/include" -c -o "$1/$(basename $source).o" "$root/engine/$source.c"
+    done
+    # shellcheck disable=SC2086 # a list of files
     "${NVCC:-nvcc}" -std=c++17 -O2 -fmad=false -gencode "arch=compute_$arch,code=sm_$arch" \
-        -I "$root/engine" -I "$root/engine/include" -o "$1/fragments" \
+        -I "$root/engine" -I "$root/engine/include" -I "$1/include" -o "$1/fragments" \
         "$root/ctest/scripts/device/fragments_device.cu" \
-        "$root/engine/cuda/executor/selftest/fragment_kernels.cu" "$root/engine/core/status.c"
+        "$root/engine/cuda/executor/selftest/fragment_kernels.cu" \
+        "$1/row_launches.o" $kernels "$1/status.o" "$1/tensor.o"
 }
 
 run() {

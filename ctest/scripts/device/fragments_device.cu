@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes golden/device/fragments.vec: what a real device gives for the kernels of
- * engine/cuda/executor/selftest/fragment_kernels.cu on random inputs. Built and run by
- * fragments.sh; the fixture goes to standard output. Arguments: the lines of provenance that only
- * the script knows, written as comments.
+ * engine/cuda/executor/selftest/fragment_kernels.cu and the engine's row kernels on random inputs.
+ * Built and run by fragments.sh; the fixture goes to standard output. Arguments: the lines of
+ * provenance that only the script knows, written as comments.
  */
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -42,24 +42,20 @@ static float draw_f32(uint64_t *state, bool exact)
     return f32_from_bits((bits & 0x807fffffu) | (121 + draw(state) % 13) << 23);
 }
 
-static uint32_t draw_word(uint64_t *state, const struct fragment_op *op, int word, bool exact)
+static uint32_t draw_word(uint64_t *state, enum fragment_operands operands, int word, bool exact)
 {
-    bool is_mma = op->in_words == FRAGMENT_MAX_WORDS, is_addend = is_mma && word >= 6;
-    switch (op->operands) {
-    case OPERANDS_BF16:
-    case OPERANDS_F16: {
-        if (is_addend)
-            return f32_bits(draw_f32(state, exact));
-        float low = draw_f32(state, exact), high = draw_f32(state, exact);
-        if (op->operands == OPERANDS_F16)
-            return f16_from_f32(low) | static_cast<uint32_t>(f16_from_f32(high)) << 16;
-        return bf16_from_f32(low) | static_cast<uint32_t>(bf16_from_f32(high)) << 16;
-    }
-    case OPERANDS_F32: /* any bits, or in the range where fp16 has all its branches */
-        return exact ? draw(state) : (draw(state) & 0x8fffffffu) + 0x33000000u;
-    default:
+    bool is_addend = word >= 6;
+    if (operands == OPERANDS_BITS)
         return draw(state);
-    }
+    if (operands == OPERANDS_CONVERTED) /* any, or in the range where fp16 has all its branches */
+        return exact ? draw(state) : (draw(state) & 0x8fffffffu) + 0x33000000u;
+    float low = draw_f32(state, exact);
+    if (operands == OPERANDS_F32 || (operands != OPERANDS_BF16 && is_addend))
+        return f32_bits(low);
+    float high = draw_f32(state, exact);
+    if (operands == OPERANDS_MMA_F16)
+        return f16_from_f32(low) | static_cast<uint32_t>(f16_from_f32(high)) << 16;
+    return bf16_from_f32(low) | static_cast<uint32_t>(bf16_from_f32(high)) << 16;
 }
 
 static void print_words(const char *label, const uint32_t *words, int count)
@@ -75,7 +71,7 @@ static void run_case(const struct fragment_op *op, uint64_t *state, int number)
     uint32_t in[MAX_WORDS], out[MAX_WORDS], *device_in, *device_out;
     int num_in = FRAGMENT_LANES * op->in_words, num_out = FRAGMENT_LANES * op->out_words;
     for (int i = 0; i < num_in; i++)
-        in[i] = draw_word(state, op, i % op->in_words, exact);
+        in[i] = draw_word(state, op->operands, i % op->in_words, exact);
     check(cudaMalloc(&device_in, sizeof in), "cudaMalloc");
     check(cudaMalloc(&device_out, sizeof out), "cudaMalloc");
     check(cudaMemcpy(device_in, in, sizeof in, cudaMemcpyHostToDevice), "cudaMemcpy");
@@ -104,7 +100,7 @@ int main(int argc, char **argv)
     int runtime = 0;
     check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    printf("# What a device gives for the kernels of fragment_kernels.cu.\n");
+    printf("# What a device gives for the kernels of fragment_kernels.cu and row_launches.c.\n");
     printf("# device: %s, compute capability %d.%d\n", properties.name, properties.major,
            properties.minor);
     printf("# CUDA runtime: %d.%d\n", runtime / 1000, runtime % 1000 / 10);
@@ -114,6 +110,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < num_fragment_ops; i++)
         for (int n = 0; n < CASES; n++)
             run_case(&fragment_ops[i], &state, n);
+    for (int i = 0; i < num_row_ops; i++)
+        for (int n = 0; n < CASES; n++)
+            run_case(&row_ops[i], &state, n);
     printf("end\n");
     return fflush(stdout) == 0 ? 0 : 1;
 }

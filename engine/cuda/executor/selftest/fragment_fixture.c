@@ -19,6 +19,14 @@ static bool read_words(FILE *file, const char *label, uint32_t *words, int count
     return true;
 }
 
+static const struct fragment_op *find_op(const struct fragment_op *ops, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(ops[i].name, name) == 0)
+            return &ops[i];
+    return NULL;
+}
+
 int fragment_read(FILE *file, struct fragment_case *c)
 {
     char word[32], kind[16];
@@ -29,10 +37,9 @@ int fragment_read(FILE *file, struct fragment_case *c)
         return 0;
     if (strcmp(word, "case") != 0 || fscanf(file, "%31s %15s", word, kind) != 2)
         return -1;
-    c->op = NULL;
-    for (int i = 0; i < num_fragment_ops; i++)
-        if (strcmp(fragment_ops[i].name, word) == 0)
-            c->op = &fragment_ops[i];
+    c->op = find_op(fragment_ops, num_fragment_ops, word);
+    if (c->op == NULL)
+        c->op = find_op(row_ops, num_row_ops, word);
     c->exact = strcmp(kind, "exact") == 0;
     if (c->op == NULL || (!c->exact && strcmp(kind, "real") != 0))
         return -1;

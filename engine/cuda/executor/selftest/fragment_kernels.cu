@@ -167,9 +167,9 @@ RUN(formats)
 RUN(dp4a)
 
 const struct fragment_op fragment_ops[] = {
-    {"mma.bf16", 10, 4, OPERANDS_BF16, run_mma_bf16},
-    {"mma.f16", 10, 4, OPERANDS_F16, run_mma_f16},
-    {"mma.s8", 10, 4, OPERANDS_S8, run_mma_s8},
+    {"mma.bf16", 10, 4, OPERANDS_MMA_BF16, run_mma_bf16},
+    {"mma.f16", 10, 4, OPERANDS_MMA_F16, run_mma_f16},
+    {"mma.s8", 10, 4, OPERANDS_BITS, run_mma_s8},
     {"ldmatrix.x1", 4, 1, OPERANDS_BITS, run_ldmatrix_x1},
     {"ldmatrix.x2", 4, 2, OPERANDS_BITS, run_ldmatrix_x2},
     {"ldmatrix.x4", 4, 4, OPERANDS_BITS, run_ldmatrix_x4},
@@ -177,7 +177,7 @@ const struct fragment_op fragment_ops[] = {
     {"ldmatrix.x2.trans", 4, 2, OPERANDS_BITS, run_ldmatrix_x2_trans},
     {"ldmatrix.x4.trans", 4, 4, OPERANDS_BITS, run_ldmatrix_x4_trans},
     {"shuffle", 2, 6, OPERANDS_BITS, run_shuffle},
-    {"formats", 2, 4, OPERANDS_F32, run_formats},
-    {"dp4a", 3, 1, OPERANDS_S8, run_dp4a},
+    {"formats", 2, 4, OPERANDS_CONVERTED, run_formats},
+    {"dp4a", 3, 1, OPERANDS_BITS, run_dp4a},
 };
 const int num_fragment_ops = static_cast<int>(sizeof fragment_ops / sizeof fragment_ops[0]);

@@ -14,18 +14,31 @@
 extern "C" {
 #endif
 
-enum fragment_operands { OPERANDS_BF16, OPERANDS_F16, OPERANDS_S8, OPERANDS_F32, OPERANDS_BITS };
+/* What input words hold: pairs of bf16 or fp16 (of an mma the last four are a binary32 addend),
+ * numbers in binary32, any bits that a conversion should see, any bits at all. */
+enum fragment_operands {
+    OPERANDS_MMA_BF16,
+    OPERANDS_MMA_F16,
+    OPERANDS_BF16,
+    OPERANDS_F32,
+    OPERANDS_CONVERTED,
+    OPERANDS_BITS
+};
 
 /* Words are per lane: lane l reads in[l * in_words ...] and writes out[l * out_words ...]. */
 struct fragment_op {
     const char *name;
     int in_words, out_words;
-    enum fragment_operands operands; /* what the words hold, the last four of mma: the addend */
+    enum fragment_operands operands;
     assay_status (*run)(struct simt_launch *launch, const uint32_t *in, uint32_t *out);
 };
 
 extern const struct fragment_op fragment_ops[];
 extern const int num_fragment_ops;
+
+/* Launches of the engine's row kernels on the same kind of memory (row_launches.c). */
+extern const struct fragment_op row_ops[];
+extern const int num_row_ops;
 
 enum { FRAGMENT_LANES = 32, FRAGMENT_MAX_WORDS = 10 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tensor core operations of the executor against a plain matrix product, and its warp
- * operations against what a device gave.
+ * The tensor core operations of the executor against a plain matrix product.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -11,7 +10,6 @@
 #include "core/random.h"
 #include "cuda/executor/executor.h"
 #include "cuda/executor/fragments.h"
-#include "cuda/executor/selftest/fragment_fixture.h"
 #include "cuda/executor/selftest/mma_kernels.h"
 #include "numeric/float_words.h"
 
@@ -164,78 +162,4 @@ Test(executor_mma, layouts_are_bijections)
         for (int i = 0; i < 128; i++)
             cr_assert_eq(c[i / 8][i % 8], 1);
     }
-}
-
-/* ---- against a device ----------------------------------------------------------------------- */
-
-static bool is_mma_of_reals(const struct fragment_op *op)
-{
-    return op->operands == OPERANDS_BF16 || op->operands == OPERANDS_F16;
-}
-
-/* The sum of the magnitudes that a device adds up for element i of a lane's d. */
-static double device_magnitude(const struct fragment_case *c, int lane, int i)
-{
-    double row[16] = {0}, column[16] = {0};
-    struct element e = fragment_c(lane, i);
-    for (int l = 0; l < FRAGMENT_LANES; l++) {
-        const uint32_t *in = &c->in[l * c->op->in_words];
-        for (int k = 0; k < 12; k++) {
-            uint16_t word = (uint16_t)(in[k / 2] >> 16 * (k % 2));
-            float v = c->op->operands == OPERANDS_BF16 ? bf16_to_f32(word) : f16_to_f32(word);
-            struct element at = k < 8 ? fragment_a(l, k, 2) : fragment_b(l, k - 8, 2);
-            if (k < 8 && at.row == e.row)
-                row[at.column] = fabs((double)v);
-            if (k >= 8 && at.column == e.column)
-                column[at.row] = fabs((double)v);
-        }
-    }
-    double sum = fabs((double)f32_from_bits(c->in[lane * c->op->in_words + 6 + i]));
-    for (int k = 0; k < 16; k++)
-        sum += row[k] * column[k];
-    return sum;
-}
-
-/* Both are near the exact value: ours by one rounding; a device adds 17 terms, each cut below the
- * last of 24 bits of the largest. */
-static void check_real(const struct fragment_case *c, const uint32_t *got, int number)
-{
-    for (int i = 0; i < FRAGMENT_LANES * c->op->out_words; i++) {
-        double bound = 18 * 0x1p-23 * device_magnitude(c, i / 4, i % 4);
-        double difference = fabs((double)f32_from_bits(got[i]) - (double)f32_from_bits(c->out[i]));
-        cr_assert(difference <= bound, "case %d, %s word %d: %08x, the device gave %08x", number,
-                  c->op->name, i, got[i], c->out[i]);
-    }
-}
-
-Test(executor_mma, device)
-{
-    FILE *file = fopen(ASSAY_GOLDEN_DIR "/device/fragments.vec", "r");
-    cr_assert(file != NULL);
-    struct fragment_case c;
-    int number = 0, got = 0, seen[64] = {0};
-    for (; (got = fragment_read(file, &c)) > 0; number++) {
-        size_t in_bytes = 4u * FRAGMENT_LANES * (unsigned)c.op->in_words;
-        size_t out_bytes = 4u * FRAGMENT_LANES * (unsigned)c.op->out_words;
-        _Alignas(16) uint32_t in[FRAGMENT_LANES * FRAGMENT_MAX_WORDS];
-        uint32_t out[FRAGMENT_LANES * FRAGMENT_MAX_WORDS];
-        memcpy(in, c.in, in_bytes);
-        struct simt_region regions[] = {simt_region_bytes("in", in, in_bytes, false),
-                                        simt_region_bytes("out", out, out_bytes, true)};
-        struct assay_error error;
-        struct simt_launch launch = one_warp((uint64_t)number + 1, &error, regions, 2);
-        cr_assert_eq(c.op->run(&launch, in, out), ASSAY_OK, "%s: %s", c.op->name, error.message);
-        seen[c.op - fragment_ops]++;
-        if (is_mma_of_reals(c.op) && !c.exact) {
-            check_real(&c, out, number);
-            continue;
-        }
-        for (size_t i = 0; i < out_bytes / 4; i++)
-            cr_assert_eq(out[i], c.out[i], "case %d, %s word %zu: %08x, the device gave %08x",
-                         number, c.op->name, i, out[i], c.out[i]);
-    }
-    cr_assert_eq(got, 0, "case %d cannot be read", number);
-    for (int i = 0; i < num_fragment_ops; i++)
-        cr_assert_geq(seen[i], 2, "%s has %d cases", fragment_ops[i].name, seen[i]);
-    fclose(file);
 }
