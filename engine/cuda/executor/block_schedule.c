@@ -189,9 +189,12 @@ static bool allocate(struct launch_state *l)
     l->num_warps = (l->num_threads + SIMT_WARP_LANES - 1) / SIMT_WARP_LANES;
     l->threads = assay_alloc_zero((size_t)l->num_threads, sizeof *l->threads);
     l->ready = assay_alloc_zero((size_t)l->num_threads, sizeof *l->ready);
-    l->shared = assay_alloc_aligned(SIMT_MAX_SHARED);
-    l->shadow = assay_alloc_zero(SIMT_MAX_SHARED, sizeof *l->shadow);
     l->shared_used = (uint32_t)l->launch->shared_bytes;
+    l->shared_capacity = l->shared_used + SIMT_MAX_STATIC;
+    if (l->shared_capacity > SIMT_MAX_SHARED)
+        l->shared_capacity = SIMT_MAX_SHARED;
+    l->shared = assay_alloc_aligned(l->shared_capacity);
+    l->shadow = assay_alloc_zero(l->shared_capacity, sizeof *l->shadow);
     return l->threads != NULL && l->ready != NULL && l->shared != NULL && l->shadow != NULL &&
            global_begin(l) && map_stacks(l);
 }

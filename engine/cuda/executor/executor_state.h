@@ -113,7 +113,7 @@ struct launch_state {
     uint32_t epoch, first_epoch;
     unsigned char *shared;
     struct shadow_byte *shadow;
-    uint32_t shared_used;
+    uint32_t shared_used, shared_capacity; /* dynamic bytes first, then the static arrays */
     struct static_array arrays[MAX_STATIC_ARRAYS];
     int num_arrays;
     struct access_record *records; /* valid for one epoch */

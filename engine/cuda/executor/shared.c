@@ -60,10 +60,11 @@ struct simt_array simt_array_static(const char *name, size_t bytes, const char *
         if (simt_same_site(l->arrays[i].site, site) && strcmp(l->arrays[i].array.name, name) == 0)
             return l->arrays[i].array;
     uint32_t offset = (l->shared_used + 15u) / 16 * 16;
-    if (l->num_arrays == MAX_STATIC_ARRAYS || bytes > (size_t)SIMT_MAX_SHARED - offset)
+    if (l->num_arrays == MAX_STATIC_ARRAYS || offset > l->shared_capacity ||
+        bytes > l->shared_capacity - offset)
         fault_raise(SIMT_FAULT_LAUNCH, site, nowhere,
-                    "declares '%s' of %zu bytes after %u: more than %d bytes or %d arrays", name,
-                    bytes, offset, SIMT_MAX_SHARED, MAX_STATIC_ARRAYS);
+                    "declares '%s' of %zu bytes at %u: beyond %u bytes or %d arrays", name, bytes,
+                    offset, l->shared_capacity, MAX_STATIC_ARRAYS);
     struct simt_array array = {name, offset, (uint32_t)bytes};
     l->arrays[l->num_arrays++] = (struct static_array){array, site};
     l->shared_used = offset + (uint32_t)bytes;

@@ -311,6 +311,17 @@ SIMT_KERNEL(dynamic_overrun)(struct fault_args f)
     all.store(simt_thread(), 1);
 }
 
+/* More than a device has for static arrays. */
+SIMT_KERNEL(too_much_static)(struct fault_args f)
+{
+    if (f.repaired) {
+        SIMT_SHARED(char, fits, SIMT_MAX_STATIC);
+        fits.store(simt_thread(), 0);
+    } else {
+        AT(0, SIMT_SHARED(char, large, SIMT_MAX_STATIC + 1); large.at(0));
+    }
+}
+
 /* The width is no multiple of the tile and the tail is never filled. */
 SIMT_KERNEL(uninitialised_tail)(struct fault_args f)
 {
@@ -410,6 +421,7 @@ SIMT_KERNEL(barrier_against_shuffle)(struct fault_args f)
     X(counter_reset, SHARING)            \
     X(read_only_output, READ_ONLY)       \
     X(misaligned_vector, ALIGNMENT)      \
+    X(too_much_static, LAUNCH)           \
     X(uninitialised_tail, UNINITIALISED) \
     X(divergent_barrier, BARRIER)        \
     X(two_barriers, BARRIER)             \
