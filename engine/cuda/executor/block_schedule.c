@@ -112,6 +112,8 @@ static void diagnose(struct launch_state *l)
         else if (other == NULL && !simt_same_site(first->site, t->site))
             other = t;
     }
+    if (first == NULL)
+        return; /* all have exited: not called then */
     if (other != NULL)
         fault_record(l, SIMT_FAULT_BARRIER, first->rank, first->site, other->site,
                      "waits at a barrier, thread %d at another", other->rank);
