@@ -39,6 +39,19 @@ function(assay_engine_sources)
   target_sources(assay_engine PRIVATE ${paths})
 endfunction()
 
+# Sources of <target> for the host executor: .cu files are compiled as C++.
+function(assay_simt_sources target)
+  if(NOT ASSAY_SIMT)
+    return()
+  endif()
+  assay_absolute(paths ${ARGN})
+  target_sources(${target} PRIVATE ${paths})
+  set(kernels ${paths})
+  list(FILTER kernels INCLUDE REGEX "\\.cu$")
+  set_source_files_properties(${kernels} TARGET_DIRECTORY ${target} PROPERTIES
+    LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
+endfunction()
+
 # One object library per instruction set from the same source: SIMD_ISA names the set, symbols end
 # in its name (engine/numeric/simd.h).
 function(assay_engine_simd)
@@ -50,9 +63,15 @@ function(assay_engine_simd)
   target_sources(assay_simd_avx512 PRIVATE ${paths})
 endfunction()
 
+# SIMD <file>: compiled once an instruction set. SIMT <files>: only with the executor; the op then
+# has routes of backend simt, which are swept as <op>.route.simt.
 function(assay_engine_op op)
-  cmake_parse_arguments(arg "" "" "SIMD" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SIMD;SIMT" ${ARGN})
   assay_engine_sources(${arg_UNPARSED_ARGUMENTS})
+  if(arg_SIMT AND ASSAY_SIMT)
+    assay_simt_sources(assay_engine ${arg_SIMT})
+    set_property(GLOBAL APPEND PROPERTY ASSAY_SIMT_OPS ${op})
+  endif()
   if(arg_SIMD)
     assay_engine_simd(${arg_SIMD})
   endif()
@@ -110,6 +129,11 @@ function(assay_property_op op)
   # One process an op: a route sweep, the FP64 oracle against MPFR, the mutants.
   add_test(NAME ${op}.route.cpu COMMAND assay_program verify ${op} --jobs 1)
   set_tests_properties(${op}.route.cpu PROPERTIES LABELS oracle TIMEOUT 120)
+  get_property(simt_ops GLOBAL PROPERTY ASSAY_SIMT_OPS)
+  if(op IN_LIST simt_ops)
+    add_test(NAME ${op}.route.simt COMMAND assay_program verify ${op} --backend simt --jobs 1)
+    set_tests_properties(${op}.route.simt PROPERTIES LABELS "oracle;simt" TIMEOUT 120)
+  endif()
   add_test(NAME ${op}.oracle.mpfr COMMAND assay_program verify ${op} --oracle --jobs 1)
   set_tests_properties(${op}.oracle.mpfr PROPERTIES LABELS oracle TIMEOUT 120)
   add_test(NAME ${op}.mutants COMMAND assay_program mutants ${op} --first)

@@ -3,8 +3,8 @@
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
 endif()
-if(CMAKE_C_FLAGS MATCHES "-ffast-math|-Ofast|-funsafe-math|-fassociative-math")
-  message(FATAL_ERROR "Assay's bounds assume IEEE 754 arithmetic; remove fast-math from CMAKE_C_FLAGS")
+if("${CMAKE_C_FLAGS} ${CMAKE_CXX_FLAGS}" MATCHES "-ffast-math|-Ofast|-funsafe-math|-fassociative-math")
+  message(FATAL_ERROR "Assay's bounds assume IEEE 754 arithmetic; remove fast-math from the compiler flags")
 endif()
 if(ASSAY_CUDA)
   message(FATAL_ERROR "The CUDA backend is not part of this version; configure with ASSAY_CUDA=OFF")
@@ -26,16 +26,43 @@ pkg_check_modules(CRITERION REQUIRED IMPORTED_TARGET criterion)
 pkg_check_modules(ONIGURUMA REQUIRED IMPORTED_TARGET oniguruma)
 find_package(Threads REQUIRED)
 
+# The SIMT executor runs CUDA kernels on the host: it needs a C++ compiler and Boost.Context, no
+# CUDA. ThreadSanitizer does not follow its fibers.
+find_path(BOOST_CONTEXT_INCLUDE boost/context/detail/fcontext.hpp)
+find_library(BOOST_CONTEXT_LIBRARY boost_context)
+mark_as_advanced(BOOST_CONTEXT_INCLUDE BOOST_CONTEXT_LIBRARY)
+set(simt_default OFF)
+if(BOOST_CONTEXT_INCLUDE AND BOOST_CONTEXT_LIBRARY AND NOT ASSAY_SANITIZE MATCHES "thread")
+  set(simt_default ON)
+endif()
+option(ASSAY_SIMT "The CUDA kernels on the host: backend simt" ${simt_default})
+if(ASSAY_SIMT)
+  if(NOT simt_default)
+    message(FATAL_ERROR "ASSAY_SIMT needs Boost.Context (libboost-context-dev) and no ThreadSanitizer")
+  endif()
+  enable_language(CXX)
+  set(CMAKE_CXX_EXTENSIONS OFF)
+  if(ASSAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+  endif()
+endif()
+
 add_library(assay_options INTERFACE)
 target_compile_features(assay_options INTERFACE c_std_17)
+if(ASSAY_SIMT)
+  target_compile_features(assay_options INTERFACE cxx_std_17)
+endif()
 target_compile_definitions(assay_options INTERFACE _GNU_SOURCE)
 target_compile_options(assay_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Werror
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+  # What is C++ is C with templates: the library links without a C++ runtime.
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
   # Bounds count roundings: a contraction into FMA is written out where it is meant.
   -ffp-contract=off -fno-math-errno -fno-trapping-math)
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   # Assertions stay on outside release builds.
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
 endif()
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE

@@ -7,7 +7,7 @@ packages=(
   build-essential cmake ninja-build pkg-config ccache git
   libmpfr-dev libgmp-dev libcriterion-dev
   libjansson-dev libpcre2-dev libutf8proc-dev libsqlite3-dev libsodium-dev
-  libonig-dev libopenblas0
+  libonig-dev libopenblas0 libboost-context-dev
   clang-format clang-tidy libxml2-utils sqlite3
 )
 

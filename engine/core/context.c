@@ -60,13 +60,22 @@ struct assay_context_options assay_context_defaults(void)
         .backend = ASSAY_CPU, .num_threads = 1, .max_isa = ASSAY_NUM_ISAS};
 }
 
+static bool is_built(enum assay_backend backend)
+{
+#if defined(ASSAY_HAVE_SIMT)
+    return backend == ASSAY_CPU || backend == ASSAY_SIMT;
+#else
+    return backend == ASSAY_CPU;
+#endif
+}
+
 assay_status assay_context_create(const struct assay_context_options *options,
                                   assay_context **context, struct assay_error *error)
 {
     *context = NULL;
-    if (options->backend != ASSAY_CPU)
+    if (!is_built(options->backend))
         return assay_fail(error, ASSAY_E_UNSUPPORTED, "context", "backend",
-                          "this build has only the cpu backend, asked for %s",
+                          "this build does not have the backend %s",
                           assay_backend_name(options->backend));
     if (options->num_threads < 0 || options->num_threads > 1024)
         return assay_fail(error, ASSAY_E_ARG, "context", "num_threads",

@@ -223,7 +223,8 @@ void bench_case(struct bench *b, const struct assay_case *c)
     for (int i = 0; i < op->num_routes; i++) {
         const struct assay_route *route = &op->routes[i];
         bool named = strcmp(c->route, route->name) == 0;
-        if (route->isa > assay_context_isa(b->context) || (c->route[0] != '\0' && !named))
+        if (route->backend != assay_context_backend(b->context) ||
+            route->isa > assay_context_isa(b->context) || (c->route[0] != '\0' && !named))
             continue;
         if (route->isa == ASSAY_ISA_PORTABLE && measured && !named)
             continue;

@@ -24,12 +24,14 @@ enum {
     OPTION_VECTORS,
     OPTION_JSON,
     OPTION_JUNIT,
-    OPTION_PRECISION
+    OPTION_PRECISION,
+    OPTION_BACKEND
 };
 
 struct verify_options {
     char **arguments;
     int num_arguments;
+    enum assay_backend backend;
     uint64_t seed;
     int jobs;
     bool list, full, oracle, vectors;
@@ -68,6 +70,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_VECTORS:
         o->vectors = true;
+        return 0;
+    case OPTION_BACKEND:
+        for (o->backend = ASSAY_CPU; strcmp(assay_backend_name(o->backend), argument) != 0;)
+            if (++o->backend == ASSAY_NUM_BACKENDS)
+                argp_error(state, "there is no backend \"%s\"", argument);
         return 0;
     case OPTION_PRECISION:
         o->precision = (long)tool_integer(state, "--precision", argument, 64, 65536);
@@ -133,6 +140,7 @@ static const char *unknown_pattern(const struct verify_options *o)
 /* ---- the sweep ------------------------------------------------------------------------------ */
 
 struct sweep {
+    enum assay_backend backend;
     struct case_list list;
     struct verify_report report;
     atomic_llong next;
@@ -141,9 +149,10 @@ struct sweep {
     struct progress progress;
 };
 
-static assay_context *new_context(void)
+static assay_context *new_context(enum assay_backend backend)
 {
     struct assay_context_options options = assay_context_defaults();
+    options.backend = backend;
     assay_context *context;
     struct assay_error error = {0};
     if (assay_context_create(&options, &context, &error) != ASSAY_OK)
@@ -154,7 +163,7 @@ static assay_context *new_context(void)
 static void *sweep_worker(void *argument)
 {
     struct sweep *s = argument;
-    assay_context *context = new_context();
+    assay_context *context = new_context(s->backend);
     if (context == NULL)
         return NULL;
     for (;;) {
@@ -195,7 +204,8 @@ static bool collect(struct sweep *s, const struct verify_options *o)
         const struct assay_op *op = specs[i]->op;
         for (int r = 0; r < op->num_routes; r++) {
             const struct assay_route *route = &op->routes[r];
-            if (route->isa > assay_isa_detect() || !matches(o, op->name, route->name))
+            if (route->backend != o->backend || route->isa > assay_isa_detect() ||
+                !matches(o, op->name, route->name))
                 continue;
             if (!add_row(s, op, route) ||
                 !case_enumerate_route(specs[i], route, o->seed, o->full ? CASE_FULL : CASE_QUICK,
@@ -208,7 +218,7 @@ static bool collect(struct sweep *s, const struct verify_options *o)
 
 static void shrink_failures(struct sweep *s)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(s->backend);
     for (int i = 0; i < s->report.num_rows && context != NULL; i++) {
         struct verify_row *row = &s->report.rows[i];
         for (int k = 0; k < row->num_failures; k++)
@@ -311,7 +321,8 @@ static void check_vector(assay_context *context, const char *path, struct vector
     const struct assay_op *op = vector->c.spec->op;
     count->vectors++;
     for (int r = 0; r < op->num_routes; r++) {
-        if (op->routes[r].isa > assay_context_isa(context))
+        if (op->routes[r].backend != assay_context_backend(context) ||
+            op->routes[r].isa > assay_context_isa(context))
             continue;
         struct verify_outcome outcome;
         char message[512] = "";
@@ -352,7 +363,7 @@ static int check_file(assay_context *context, const char *path, struct vector_co
 
 static int run_vectors(const struct verify_options *o)
 {
-    assay_context *context = new_context();
+    assay_context *context = new_context(o->backend);
     if (context == NULL)
         return TOOL_USAGE;
     struct vector_count count = {0, 0, 0};
@@ -385,7 +396,9 @@ static int run_one(const char *text, const struct verify_options *o)
         printf("%s\n", good ? "pass: FP64 and MPFR agree within their bounds" : message);
         return good ? tool_flush_stdout() : TOOL_FAILED;
     }
-    assay_context *context = new_context();
+    /* a route named in the case brings its backend */
+    const struct assay_route *route = assay_route_find(c.route, NULL);
+    assay_context *context = new_context(route != NULL ? route->backend : o->backend);
     if (context == NULL)
         return TOOL_USAGE;
     struct verify_outcome outcome;
@@ -427,6 +440,7 @@ int tool_verify(int argc, char **argv)
         {"list", OPTION_LIST, NULL, 0, "Print the descriptors of the cases, run none", 0},
         {"full", OPTION_FULL, NULL, 0, "Many more seeded mixtures", 0},
         {"oracle", OPTION_ORACLE, NULL, 0, "Check the FP64 oracles against MPFR instead", 0},
+        {"backend", OPTION_BACKEND, "NAME", 0, "Whose routes: cpu, cuda, simt (cpu)", 0},
         {"precision", OPTION_PRECISION, "BITS", 0, "Of MPFR with --oracle (256)", 0},
         {"vectors", OPTION_VECTORS, NULL, 0, "The arguments are files of golden vectors", 0},
         {"json", OPTION_JSON, "FILE", 0, "Write the report as JSON", 0},
@@ -445,7 +459,8 @@ int tool_verify(int argc, char **argv)
         return run_vectors(&o);
     if (one_case(&o))
         return run_one(o.arguments[0], &o);
-    struct sweep sweep = {.mutex = PTHREAD_MUTEX_INITIALIZER, .report = {.seed = o.seed}};
+    struct sweep sweep = {
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .report = {.seed = o.seed}, .backend = o.backend};
     int status = TOOL_USAGE;
     const char *unknown = unknown_pattern(&o);
     if (unknown != NULL)

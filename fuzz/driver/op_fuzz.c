@@ -58,7 +58,7 @@ static struct assay_case take_case(struct bytes *b, const struct case_spec *spec
     c.layout = (enum case_layout)take_bit(b, spec->layouts, CASE_NUM_LAYOUTS);
     const struct assay_route *route =
         &spec->op->routes[take(b, 1) % (uint64_t)spec->op->num_routes];
-    if (route->isa <= assay_isa_detect())
+    if (route->backend == ASSAY_CPU && route->isa <= assay_isa_detect())
         snprintf(c.route, sizeof c.route, "%s", route->name);
     for (int i = 0; i < spec->num_params; i++)
         c.value[i] = take_param(b, &spec->params[i]);

@@ -31,7 +31,8 @@ static bool sweep_route(const struct gate_bench *bench, const struct assay_op *o
                         const struct assay_route *route)
 {
     const struct case_mutant *planted = bench->planted;
-    if (route->isa > assay_isa_detect() || !gate_bench_changes(bench, route->name))
+    if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect() ||
+        !gate_bench_changes(bench, route->name))
         return false;
     if (planted != NULL && assay_route_find(planted->route.name, NULL) != NULL) {
         const struct assay_op *planted_op = NULL;

@@ -84,13 +84,31 @@ Test(context, wrong_options)
     options.num_threads = 1025;
     refuse(options, ASSAY_E_ARG, "num_threads", "1025");
     options = assay_context_defaults();
-    options.backend = ASSAY_SIMT;
-    refuse(options, ASSAY_E_UNSUPPORTED, "backend", "simt");
+    options.backend = ASSAY_CUDA;
+    refuse(options, ASSAY_E_UNSUPPORTED, "backend", "cuda");
     options.backend = ASSAY_NUM_BACKENDS;
     refuse(options, ASSAY_E_UNSUPPORTED, "backend", "?");
     options = assay_context_defaults();
     options.workspace_bytes = SIZE_MAX;
     refuse(options, ASSAY_E_MEMORY, "workspace_bytes", "18446744073709551615");
+}
+
+/* A context of the executor takes the executor's routes and no other, where it is built. */
+Test(context, backend_simt)
+{
+    struct assay_context_options options = assay_context_defaults();
+    options.backend = ASSAY_SIMT;
+    if (assay_route_find("add.row.simt", NULL) == NULL) {
+        refuse(options, ASSAY_E_UNSUPPORTED, "backend", "simt");
+        return;
+    }
+    assay_context *context = create(options);
+    struct assay_add_args add = good_args();
+    cr_assert_eq(assay_context_backend(context), ASSAY_SIMT);
+    cr_assert_eq(assay_add(context, &add), ASSAY_OK, "%s", assay_context_error(context)->message);
+    cr_assert_eq(assay_context_route_count(context, "add.row.simt"), 1);
+    cr_assert_eq(assay_context_force_route(context, "add.plain.cpu"), ASSAY_E_ROUTE_UNKNOWN);
+    assay_context_destroy(context);
 }
 
 Test(context, names)

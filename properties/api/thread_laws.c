@@ -84,7 +84,8 @@ Test(threads, do_not_show)
     for (int s = 0; s < num_specs; s++) {
         int ran = 0;
         for (int r = 0; r < specs[s]->op->num_routes; r++)
-            if (specs[s]->op->routes[r].isa <= assay_isa_detect())
+            if (specs[s]->op->routes[r].backend == ASSAY_CPU &&
+                specs[s]->op->routes[r].isa <= assay_isa_detect())
                 ran += check_route(contexts, specs[s], &specs[s]->op->routes[r]);
         cr_assert(ran > CASES_PER_ROUTE / 2, "%s: only %d cases ran", specs[s]->op->name, ran);
     }
@@ -95,7 +96,7 @@ static bool taken_by_plain_route(const struct trial *trial)
 {
     const struct assay_op *op = trial->c->spec->op;
     for (int r = 0; r < op->num_routes; r++)
-        if (op->routes[r].isa == ASSAY_ISA_PORTABLE &&
+        if (op->routes[r].backend == ASSAY_CPU && op->routes[r].isa == ASSAY_ISA_PORTABLE &&
             (op->routes[r].accepts == NULL || op->routes[r].accepts(trial->args)))
             return true;
     return false;

@@ -68,7 +68,8 @@ static void *call(void *argument)
     const struct case_spec *const *specs = case_specs(&num_specs);
     for (int s = 0; alone != NULL && shared != NULL && s < num_specs; s++)
         for (int r = 0; r < specs[s]->op->num_routes; r++)
-            run_route(caller, alone, shared, specs[s], &specs[s]->op->routes[r]);
+            if (specs[s]->op->routes[r].backend == ASSAY_CPU)
+                run_route(caller, alone, shared, specs[s], &specs[s]->op->routes[r]);
     assay_context_destroy(alone);
     assay_context_destroy(shared);
     return NULL;

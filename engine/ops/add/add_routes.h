@@ -7,6 +7,12 @@
 
 #include <assay/ops/add.h>
 
+#include "cuda/simt_launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Rows are short against the cost of handing out work: a range has about this many elements. */
 #define ADD_RANGE_ELEMENTS INT64_C(16384)
 
@@ -19,5 +25,12 @@ static inline int64_t add_grain(const struct assay_add_args *a)
 assay_status add_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status add_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status add_route_avx512(assay_context *context, const void *args, void *workspace);
+assay_status add_route_row_simt(assay_context *context, const void *args, void *workspace);
 
+/* add_cuda.cu; args: struct assay_add_args. */
+assay_status add_row_launch(const void *args, struct simt_launch *launch);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -39,7 +39,21 @@ static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 elements a thread, whole warps, at most 256 threads. */
+static const struct assay_boundary boundaries_row[] = {
+    {"H", 8}, {"H", 256}, {"H", 2048}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "rmsnorm.row.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "all calls",
+     .run = rmsnorm_route_row_simt,
+     .boundaries = boundaries_row},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "rmsnorm.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The only door from kernels to the device. A kernel file includes this and uses nothing of CUDA
+ * directly; nvcc then makes instructions of it (simt_device.cuh), and the host's C++ compiler calls
+ * of the executor (executor/simt_host.h), which runs the same source and checks it.
+ *
+ * Declarations
+ *   SIMT_KERNEL(name)(parameters) { ... }       a kernel, local to its file
+ *   SIMT_DEVICE                                 before a function that kernels call
+ *   SIMT_LAUNCH(&launch, kernel, arguments...)  struct simt_launch of simt_launch.h; gives
+ *                                               assay_status and does not wait for the device
+ *   SIMT_UNROLL                                 before a loop whose trip count is a constant
+ *
+ * Place
+ *   simt_dim simt_thread_index(), simt_block_index(), simt_block_extent(), simt_grid_extent()
+ *   int simt_thread()                    the thread's linear index in its block
+ *   int simt_lane(), int simt_warp()     its lane, and the index of its warp in the block
+ *
+ * Shared memory: an object of type simt_shared<type>, elements counted from 0, arrays 16-byte
+ * aligned. Passing it to a function passes a view.
+ *   SIMT_SHARED(type, name, count)                a static array; count is a constant
+ *   SIMT_SHARED_DYNAMIC(type, name, byte, count)  a part of the launch's dynamic bytes, from `byte`
+ *   name.load(i)   name.store(i, value)           one element
+ *   name.load16(i) name.store16(i, words)         16 bytes from element i on, 16-byte aligned
+ *   name.at(i)                                    the address of element i for the functions below
+ *   name.slice(first, count)                      a part of it
+ *
+ * Global memory, through pointers of the kernel's parameters
+ *   simt_load(p)            type of *p, at most 8 bytes
+ *   simt_load_constant(p)   through the read-only path: nothing may write it during the launch
+ *   simt_store(p, value)
+ *   simt_load16(p)          struct simt_words, 16-byte aligned; p of any type
+ *   simt_load16_constant(p)
+ *   simt_load16_once(p)     the same, without a place in L1: for weights that are read once
+ *   simt_store16(p, words)
+ *
+ * Order
+ *   simt_sync_block()       barrier of the block, orders its accesses to memory
+ *   simt_sync_warp(mask)    barrier of the named lanes, orders their accesses to memory. Shuffles,
+ *                           votes and mma order nothing.
+ *
+ * Lanes; mask names exactly the lanes that take part, all of which must come to the same call
+ *   SIMT_ALL_LANES
+ *   simt_shuffle(mask, value, lane)  simt_shuffle_xor(mask, value, bits)
+ *   simt_shuffle_up(mask, value, n)  simt_shuffle_down(mask, value, n)   4 or 8 bytes; a lane whose
+ *                                    source would be outside the warp keeps its own value
+ *   simt_ballot(mask, predicate)  simt_any(mask, predicate)  simt_all(mask, predicate)
+ *
+ * Atomics on integers (int, unsigned, unsigned long long), on name.at(i) or a global pointer; they
+ * give the old value and order nothing
+ *   simt_atomic_add min max and or exchange (p, value)   simt_atomic_exchange_if(p, expected,
+ * value)
+ *
+ * Asynchronous copies from global to shared memory, both sides aligned to the size. They are done
+ * for the issuing thread after a wait that covers their group, for others after a barrier then.
+ *   simt_copy_async<bytes>(name.at(i), p)                4, 8 or 16 bytes
+ *   simt_copy_async_part<bytes>(name.at(i), p, valid)    the first `valid` bytes, then zeros; p is
+ *                                                        not read when valid is 0
+ *   simt_copy_commit()              closes a group of this thread's copies
+ *   simt_copy_wait<n>()             until at most the n latest groups are under way
+ *
+ * Matrices, by whole warps (fragment layouts: executor/fragments.h)
+ *   simt_ldmatrix<count>(registers, name.at(i))             count 1, 2, 4 of 8 x 8 16-bit elements;
+ *   simt_ldmatrix_transposed<count>(registers, name.at(i))  lane j gives row j % 8 of matrix j / 8
+ *   simt_mma_bf16(d, a, b, c)  simt_mma_f16(d, a, b, c)     m16n8k16: float d[4], c[4];
+ *   simt_mma_s8(d, a, b, c)                                 m16n8k32: int d[4], c[4];
+ *                                                           uint32_t a[4], b[2]
+ *   simt_dp4a(a, b, c)              c + the four products of signed bytes
+ *
+ * Formats (to nearest, ties to even)
+ *   simt_bf16_from_f32(x)  simt_bf16_to_f32(w)  simt_f16_from_f32(x)  simt_f16_to_f32(w)   uint16_t
+ *   simt_bf16x2_from_f32(low, high)  simt_f16x2_from_f32(low, high)   uint32_t, low in the low half
+ *   simt_f32_bits(x)  simt_f32_from_bits(w)
+ *
+ * Arithmetic is that of C: math.h functions, no contraction (nvcc -fmad=false), fma() where meant.
+ */
+#ifndef ASSAY_CUDA_SIMT_CUH
+#define ASSAY_CUDA_SIMT_CUH
+
+#include <math.h>
+#include <stdint.h>
+
+#include "cuda/simt_launch.h"
+
+#define SIMT_ALL_LANES 0xffffffffu
+
+/* 16 bytes as they lie in memory. */
+struct alignas(16) simt_words {
+    uint32_t word[4];
+};
+
+#if defined(__CUDACC__)
+#include "cuda/simt_device.cuh"
+#else
+#include "cuda/executor/simt_host.h"
+#endif
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * simt.cuh on the device: each function is one instruction, or the few that make it up. sm_80 and
+ * later.
+ */
+#ifndef ASSAY_CUDA_SIMT_DEVICE_CUH
+#define ASSAY_CUDA_SIMT_DEVICE_CUH
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "cp.async, bf16 mma and packed conversions need sm_80 or later"
+#endif
+
+#define SIMT_KERNEL(name)  static __global__ void name
+#define SIMT_DEVICE        static __device__ __forceinline__
+#define SIMT_DEVICE_METHOD __device__ __forceinline__
+#define SIMT_UNROLL        _Pragma("unroll")
+
+/* ---- launch --------------------------------------------------------------------------------- */
+
+enum { SIMT_DEFAULT_SHARED = 48 * 1024 }; /* dynamic bytes that a kernel gets without asking */
+
+template <typename Kernel, typename... Arguments>
+static assay_status simt_launch_kernel(const struct simt_launch *launch, const char *name,
+                                       Kernel kernel, Arguments... arguments)
+{
+    cudaError_t error = cudaSuccess;
+    if (launch->shared_bytes > SIMT_DEFAULT_SHARED)
+        error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(launch->shared_bytes));
+    if (error == cudaSuccess) {
+        dim3 grid(launch->grid.x, launch->grid.y, launch->grid.z);
+        dim3 block(launch->block.x, launch->block.y, launch->block.z);
+        kernel<<<grid, block, launch->shared_bytes, static_cast<cudaStream_t>(launch->stream)>>>(
+            arguments...);
+        error = cudaGetLastError();
+    }
+    if (error == cudaSuccess)
+        return ASSAY_OK;
+    return assay_fail(launch->error, ASSAY_E_CUDA, name, "launch", "%s", cudaGetErrorString(error));
+}
+
+#define SIMT_LAUNCH(launch, kernel, ...) simt_launch_kernel((launch), #kernel, kernel, __VA_ARGS__)
+
+/* ---- place ---------------------------------------------------------------------------------- */
+
+SIMT_DEVICE struct simt_dim simt_thread_index()
+{
+    return {threadIdx.x, threadIdx.y, threadIdx.z};
+}
+
+SIMT_DEVICE struct simt_dim simt_block_index()
+{
+    return {blockIdx.x, blockIdx.y, blockIdx.z};
+}
+
+SIMT_DEVICE struct simt_dim simt_block_extent()
+{
+    return {blockDim.x, blockDim.y, blockDim.z};
+}
+
+SIMT_DEVICE struct simt_dim simt_grid_extent()
+{
+    return {gridDim.x, gridDim.y, gridDim.z};
+}
+
+SIMT_DEVICE int simt_thread()
+{
+    return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+}
+
+SIMT_DEVICE int simt_lane()
+{
+    return simt_thread() % 32;
+}
+
+SIMT_DEVICE int simt_warp()
+{
+    return simt_thread() / 32;
+}
+
+/* ---- 16 bytes ------------------------------------------------------------------------------- */
+
+SIMT_DEVICE struct simt_words simt_words_of(uint4 v)
+{
+    return {{v.x, v.y, v.z, v.w}};
+}
+
+SIMT_DEVICE uint4 simt_uint4_of(struct simt_words w)
+{
+    return make_uint4(w.word[0], w.word[1], w.word[2], w.word[3]);
+}
+
+/* ---- shared memory -------------------------------------------------------------------------- */
+
+template <typename T> struct simt_shared {
+    T *data;
+
+    SIMT_DEVICE_METHOD T load(int64_t i) const
+    {
+        return data[i];
+    }
+
+    SIMT_DEVICE_METHOD void store(int64_t i, T value) const
+    {
+        data[i] = value;
+    }
+
+    SIMT_DEVICE_METHOD struct simt_words load16(int64_t i) const
+    {
+        return simt_words_of(*reinterpret_cast<const uint4 *>(data + i));
+    }
+
+    SIMT_DEVICE_METHOD void store16(int64_t i, struct simt_words words) const
+    {
+        *reinterpret_cast<uint4 *>(data + i) = simt_uint4_of(words);
+    }
+
+    SIMT_DEVICE_METHOD T *at(int64_t i) const
+    {
+        return data + i;
+    }
+
+    SIMT_DEVICE_METHOD struct simt_shared<T> slice(int64_t first, int64_t) const {
+        return {data + first};
+    }
+};
+
+#define SIMT_SHARED(type, name, count)                     \
+    __shared__ __align__(16) type name##_storage[(count)]; \
+    const struct simt_shared<type> name = {                \
+        name##_storage                                     \
+    }
+
+extern __shared__ uint4 simt_dynamic_storage[]; /* one name for all kernels; uint4 for alignment */
+
+#define SIMT_SHARED_DYNAMIC(type, name, byte, count)                                               \
+    const struct simt_shared<type> name = {                                                        \
+        reinterpret_cast<type *>(reinterpret_cast<unsigned char *>(simt_dynamic_storage) + (byte)) \
+    }
+
+SIMT_DEVICE uint32_t simt_shared_address(const void *p)
+{
+    return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/* ---- global memory -------------------------------------------------------------------------- */
+
+template <typename T> SIMT_DEVICE T simt_load(const T *p)
+{
+    return *p;
+}
+
+template <typename T> SIMT_DEVICE T simt_load_constant(const T *p)
+{
+    return __ldg(p);
+}
+
+template <typename T, typename V> SIMT_DEVICE void simt_store(T *p, V value)
+{
+    *p = value;
+}
+
+SIMT_DEVICE struct simt_words simt_load16(const void *p)
+{
+    return simt_words_of(*static_cast<const uint4 *>(p));
+}
+
+SIMT_DEVICE struct simt_words simt_load16_constant(const void *p)
+{
+    return simt_words_of(__ldg(static_cast<const uint4 *>(p)));
+}
+
+SIMT_DEVICE struct simt_words simt_load16_once(const void *p)
+{
+    struct simt_words w;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(w.word[0]), "=r"(w.word[1]), "=r"(w.word[2]), "=r"(w.word[3])
+                 : "l"(p));
+    return w;
+}
+
+SIMT_DEVICE void simt_store16(void *p, struct simt_words words)
+{
+    *static_cast<uint4 *>(p) = simt_uint4_of(words);
+}
+
+/* ---- order and lanes ------------------------------------------------------------------------ */
+
+SIMT_DEVICE void simt_sync_block()
+{
+    __syncthreads();
+}
+
+SIMT_DEVICE void simt_sync_warp(uint32_t mask)
+{
+    __syncwarp(mask);
+}
+
+template <typename T> SIMT_DEVICE T simt_shuffle(uint32_t mask, T value, int lane)
+{
+    return __shfl_sync(mask, value, lane);
+}
+
+template <typename T> SIMT_DEVICE T simt_shuffle_xor(uint32_t mask, T value, int bits)
+{
+    return __shfl_xor_sync(mask, value, bits);
+}
+
+template <typename T> SIMT_DEVICE T simt_shuffle_up(uint32_t mask, T value, int n)
+{
+    return __shfl_up_sync(mask, value, static_cast<unsigned>(n));
+}
+
+template <typename T> SIMT_DEVICE T simt_shuffle_down(uint32_t mask, T value, int n)
+{
+    return __shfl_down_sync(mask, value, static_cast<unsigned>(n));
+}
+
+SIMT_DEVICE uint32_t simt_ballot(uint32_t mask, bool predicate)
+{
+    return __ballot_sync(mask, predicate);
+}
+
+SIMT_DEVICE bool simt_any(uint32_t mask, bool predicate)
+{
+    return __any_sync(mask, predicate) != 0;
+}
+
+SIMT_DEVICE bool simt_all(uint32_t mask, bool predicate)
+{
+    return __all_sync(mask, predicate) != 0;
+}
+
+/* ---- atomics -------------------------------------------------------------------------------- */
+
+template <typename T> struct simt_same_type {
+    typedef T type; /* keeps a value from taking part in the deduction of T */
+};
+
+#define SIMT_ATOMIC(name, intrinsic)                                                       \
+    template <typename T> SIMT_DEVICE T name(T *p, typename simt_same_type<T>::type value) \
+    {                                                                                      \
+        return intrinsic(p, value);                                                        \
+    }
+SIMT_ATOMIC(simt_atomic_add, atomicAdd)
+SIMT_ATOMIC(simt_atomic_min, atomicMin)
+SIMT_ATOMIC(simt_atomic_max, atomicMax)
+SIMT_ATOMIC(simt_atomic_and, atomicAnd)
+SIMT_ATOMIC(simt_atomic_or, atomicOr)
+SIMT_ATOMIC(simt_atomic_exchange, atomicExch)
+#undef SIMT_ATOMIC
+
+template <typename T>
+SIMT_DEVICE T simt_atomic_exchange_if(T *p, typename simt_same_type<T>::type expected,
+                                      typename simt_same_type<T>::type value)
+{
+    return atomicCAS(p, expected, value);
+}
+
+/* ---- asynchronous copies -------------------------------------------------------------------- */
+
+/* 16 bytes pass L1 by (.cg), smaller copies cannot. */
+template <int bytes>
+SIMT_DEVICE void simt_copy_async_part(void *destination, const void *source, int valid)
+{
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async moves 4, 8 or 16 bytes");
+    uint32_t to = simt_shared_address(destination);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(source),
+                     "r"(valid)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(source),
+                     "n"(bytes), "r"(valid)
+                     : "memory");
+}
+
+template <int bytes> SIMT_DEVICE void simt_copy_async(void *destination, const void *source)
+{
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async moves 4, 8 or 16 bytes");
+    uint32_t to = simt_shared_address(destination);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(source) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(source), "n"(bytes)
+                     : "memory");
+}
+
+SIMT_DEVICE void simt_copy_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int pending_groups> SIMT_DEVICE void simt_copy_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending_groups) : "memory");
+}
+
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+#define SIMT_LDMATRIX(name, modifier)                                                           \
+    template <int count> SIMT_DEVICE void name(uint32_t *r, const void *row)                    \
+    {                                                                                           \
+        static_assert(count == 1 || count == 2 || count == 4,                                   \
+                      "ldmatrix loads 1, 2 or 4 matrices");                                     \
+        uint32_t from = simt_shared_address(row);                                               \
+        if (count == 1)                                                                         \
+            asm volatile("ldmatrix.sync.aligned.m8n8.x1" modifier ".shared.b16 {%0}, [%1];"     \
+                         : "=r"(r[0])                                                           \
+                         : "r"(from)                                                            \
+                         : "memory");                                                           \
+        else if (count == 2)                                                                    \
+            asm volatile("ldmatrix.sync.aligned.m8n8.x2" modifier ".shared.b16 {%0, %1}, [%2];" \
+                         : "=r"(r[0]), "=r"(r[count > 1 ? 1 : 0])                               \
+                         : "r"(from)                                                            \
+                         : "memory");                                                           \
+        else                                                                                    \
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4" modifier                               \
+                         ".shared.b16 {%0, %1, %2, %3}, [%4];"                                  \
+                         : "=r"(r[0]), "=r"(r[count > 1 ? 1 : 0]), "=r"(r[count > 2 ? 2 : 0]),  \
+                           "=r"(r[count > 2 ? 3 : 0])                                           \
+                         : "r"(from)                                                            \
+                         : "memory");                                                           \
+    }
+SIMT_LDMATRIX(simt_ldmatrix, "")
+SIMT_LDMATRIX(simt_ldmatrix_transposed, ".trans")
+#undef SIMT_LDMATRIX
+
+#define SIMT_MMA(name, element, constraint, shape_and_types)                                    \
+    SIMT_DEVICE void name(element *d, const uint32_t *a, const uint32_t *b, const element *c)   \
+    {                                                                                           \
+        asm volatile("mma.sync.aligned." shape_and_types                                        \
+                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"     \
+                     : "=" constraint(d[0]), "=" constraint(d[1]), "=" constraint(d[2]),        \
+                       "=" constraint(d[3])                                                     \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),        \
+                       constraint(c[0]), constraint(c[1]), constraint(c[2]), constraint(c[3])); \
+    }
+SIMT_MMA(simt_mma_bf16, float, "f", "m16n8k16.row.col.f32.bf16.bf16.f32")
+SIMT_MMA(simt_mma_f16, float, "f", "m16n8k16.row.col.f32.f16.f16.f32")
+SIMT_MMA(simt_mma_s8, int, "r", "m16n8k32.row.col.s32.s8.s8.s32")
+#undef SIMT_MMA
+
+SIMT_DEVICE int simt_dp4a(uint32_t a, uint32_t b, int c)
+{
+    return __dp4a(static_cast<int>(a), static_cast<int>(b), c);
+}
+
+/* ---- formats -------------------------------------------------------------------------------- */
+
+SIMT_DEVICE uint32_t simt_bf16x2_from_f32(float low, float high)
+{
+    uint32_t packed;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+SIMT_DEVICE uint32_t simt_f16x2_from_f32(float low, float high)
+{
+    uint32_t packed;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+SIMT_DEVICE uint16_t simt_bf16_from_f32(float value)
+{
+    return static_cast<uint16_t>(simt_bf16x2_from_f32(value, 0.0f));
+}
+
+SIMT_DEVICE uint16_t simt_f16_from_f32(float value)
+{
+    return static_cast<uint16_t>(simt_f16x2_from_f32(value, 0.0f));
+}
+
+SIMT_DEVICE float simt_bf16_to_f32(uint16_t word)
+{
+    return __uint_as_float(static_cast<uint32_t>(word) << 16);
+}
+
+SIMT_DEVICE float simt_f16_to_f32(uint16_t word)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(word));
+    return value;
+}
+
+SIMT_DEVICE uint32_t simt_f32_bits(float value)
+{
+    return __float_as_uint(value);
+}
+
+SIMT_DEVICE float simt_f32_from_bits(uint32_t bits)
+{
+    return __uint_as_float(bits);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * add: a block takes a row, each thread chunks of 8 elements.
+ *
+ * Profile exact: one rounding of the exact sum. A binary32 sum is correctly rounded as it is; for a
+ * bf16 output it is first rounded to odd (add_cpu.c says why). Moves each byte once.
+ */
+#include "cuda/rows.cuh"
+#include "ops/add/add_routes.h"
+
+struct add_rows {
+    struct row_view a, b, y;
+    int64_t rows, width;
+};
+
+/* Two-sum is exact but where it overflows: there its error term is not finite, and the sum stays as
+ * it is; such sums are infinite in bf16, too. */
+SIMT_DEVICE float sum_to_odd(float a, float b)
+{
+    float sum = a + b;
+    float part = sum - a;
+    float error = (a - (sum - part)) + (b - part);
+    uint32_t bits = simt_f32_bits(sum);
+    if (error == 0 || !(fabsf(error) <= 0x1.fffffep127f) || bits % 2 == 1)
+        return sum;
+    bool away = (error > 0) == (sum > 0); /* from zero, towards the exact sum */
+    return simt_f32_from_bits(away ? bits + 1 : bits - 1);
+}
+
+SIMT_KERNEL(add_row)(struct add_rows p)
+{
+    int step = static_cast<int>(simt_block_extent().x) * ROW_CHUNK;
+    for (int64_t r = simt_block_index().x; r < p.rows; r += simt_grid_extent().x) {
+        const unsigned char *a = row_address(p.a, r), *b = row_address(p.b, r);
+        unsigned char *y = row_address(p.y, r);
+        for (int64_t i = simt_thread() * ROW_CHUNK; i < p.width; i += step) {
+            float u[ROW_CHUNK], v[ROW_CHUNK];
+            row_load_chunk<false>(p.a, a, i, p.width, u);
+            row_load_chunk<false>(p.b, b, i, p.width, v);
+            SIMT_UNROLL for (int j = 0; j < ROW_CHUNK; j++) u[j] =
+                p.y.is_bf16 ? sum_to_odd(u[j], v[j]) : u[j] + v[j];
+            row_store_chunk(p.y, y, i, p.width, u); /* y may be a or b */
+        }
+    }
+}
+
+assay_status add_row_launch(const void *args, struct simt_launch *launch)
+{
+    const struct assay_add_args *a = static_cast<const struct assay_add_args *>(args);
+    struct add_rows p = {row_view_of(&a->a), row_view_of(&a->b), row_view_of(&a->y),
+                         assay_tensor_rows(&a->y), a->y.extent[1]};
+    if (p.rows == 0)
+        return ASSAY_OK;
+    row_launch_shape(p.rows, p.width, launch);
+    return SIMT_LAUNCH(launch, add_row, p);
+}
