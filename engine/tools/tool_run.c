@@ -86,8 +86,10 @@ static assay_status ask_gate(struct run *run)
                                 &run->error));
     if (!passes)
         return assay_fail(&run->error, ASSAY_E_GATE, "run", run->trades,
-                          "not allowed: %s; the command that decides: assay gate %s --trade %s",
-                          reason, options->model_dir, run->trades);
+                          "not allowed: %s; the command that decides: assay gate %s --trade %s%s%s",
+                          reason, options->model_dir, run->trades,
+                          options->ledger != NULL ? " --ledger " : "",
+                          options->ledger != NULL ? options->ledger : "");
     run->gate = "passed";
     return ASSAY_OK;
 }

@@ -45,7 +45,7 @@ err 'ASSAY_E_PARSE'
 # A trade without a record is refused with the command that decides; nothing is generated.
 expect 1 "$assay" run "$model" --prompt a --gdn-state-fp16 --ledger "$work/ledger.sqlite"
 err 'ASSAY_E_GATE'
-err "assay gate $model --trade gdn-state-fp16"
+err "assay gate $model --trade gdn-state-fp16 --ledger $work/ledger.sqlite"
 silent out
 
 # An ungated run is marked in its first and last line; release builds have none.
