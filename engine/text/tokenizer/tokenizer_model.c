@@ -103,7 +103,7 @@ static assay_status measure_vocab(json_t *vocab, struct extent *extent, struct a
         const char *key = json_object_iter_key(at);
         size_t bytes = strlen(key);
         char field[96];
-        int64_t id;
+        int64_t id = 0;
         vocab_field(field, key);
         if (bytes == 0)
             return assay_fail(error, ASSAY_E_CORRUPT, TOKENIZER_FILE, field, "a token is empty");
