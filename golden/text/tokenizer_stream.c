@@ -61,7 +61,8 @@ static void check_line(const assay_tokenizer *tokenizer, const json_t *line, con
 {
     const json_t *array = json_object_get(line, "ids"), *expected = json_object_get(line, key);
     size_t count = json_array_size(array);
-    int32_t *ids = malloc((count + 1) * sizeof *ids);
+    int32_t *ids = calloc(count + 1, sizeof *ids);
+    cr_assert_not_null(ids);
     for (size_t i = 0; i < count; i++)
         ids[i] = (int32_t)json_integer_value(json_array_get(array, i));
     for (size_t cut = 0; cut <= count; cut++)
