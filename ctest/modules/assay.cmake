@@ -145,6 +145,11 @@ function(assay_golden_op op)
   assay_absolute(paths ${ARGN})
   add_test(NAME ${op}.golden COMMAND assay_program verify --vectors ${paths})
   set_tests_properties(${op}.golden PROPERTIES LABELS golden TIMEOUT 60)
+  get_property(simt_ops GLOBAL PROPERTY ASSAY_SIMT_OPS)
+  if(op IN_LIST simt_ops)
+    add_test(NAME ${op}.golden.simt COMMAND assay_program verify --backend simt --vectors ${paths})
+    set_tests_properties(${op}.golden.simt PROPERTIES LABELS "golden;simt" TIMEOUT 60)
+  endif()
 endfunction()
 
 # fuzz/ops/<op>: bytes become a case, judged by the oracle; here the stored inputs are replayed.

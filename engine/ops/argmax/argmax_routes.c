@@ -37,7 +37,21 @@ static const struct assay_boundary boundaries_avx2[] = {{"limit", 8}, {"limit", 
 static const struct assay_boundary boundaries_avx512[] = {{"limit", 16}, {"limit", 32}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 elements a thread, whole warps, 256 threads and 1024 from the last on. */
+static const struct assay_boundary boundaries_row[] = {
+    {"limit", 8}, {"limit", 256}, {"limit", 2048}, {"limit", 8192}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "argmax.row.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_EXACT,
+     .when = "all calls",
+     .run = argmax_route_row_simt,
+     .boundaries = boundaries_row},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "argmax.avx512.cpu",
      .backend = ASSAY_CPU,

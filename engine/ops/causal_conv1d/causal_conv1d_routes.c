@@ -49,7 +49,21 @@ static const struct assay_boundary boundaries_avx2[] = {{"C", 8}, {"C", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"C", 16}, {"C", 32}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 channels a thread, 64 threads, 32 tokens a segment. */
+static const struct assay_boundary boundaries_channels[] = {
+    {"C", 8}, {"C", 512}, {"T", 32}, {"T", 64}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "causal_conv1d.channels.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "all calls",
+     .run = causal_conv1d_route_channels_simt,
+     .boundaries = boundaries_channels},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "causal_conv1d.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -51,7 +51,21 @@ static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 elements a thread, whole warps, at most 256 threads. */
+static const struct assay_boundary boundaries_row[] = {
+    {"H", 8}, {"H", 256}, {"H", 2048}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "embedding.row.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_EXACT,
+     .when = "all calls",
+     .run = embedding_route_row_simt,
+     .boundaries = boundaries_row},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "embedding.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -7,8 +7,21 @@
 
 #include <assay/ops/embedding.h>
 
+#include "cuda/simt_launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 assay_status embedding_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status embedding_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status embedding_route_avx512(assay_context *context, const void *args, void *workspace);
+assay_status embedding_route_row_simt(assay_context *context, const void *args, void *workspace);
 
+/* embedding_cuda.cu; args: struct assay_embedding_args. */
+assay_status embedding_row_launch(const void *args, struct simt_launch *launch);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

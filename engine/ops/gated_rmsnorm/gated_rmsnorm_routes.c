@@ -43,7 +43,21 @@ static const struct assay_boundary boundaries_avx2[] = {{"D", 8}, {"D", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"D", 32}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 elements a thread, whole warps, at most 256 threads. */
+static const struct assay_boundary boundaries_row[] = {
+    {"D", 8}, {"D", 256}, {"D", 2048}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "gated_rmsnorm.row.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "all calls",
+     .run = gated_rmsnorm_route_row_simt,
+     .boundaries = boundaries_row},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "gated_rmsnorm.avx512.cpu",
      .backend = ASSAY_CPU,

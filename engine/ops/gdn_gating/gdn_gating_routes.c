@@ -56,7 +56,20 @@ static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 heads a thread, 128 threads a block. */
+static const struct assay_boundary boundaries_chunk[] = {{"H", 8}, {"H", 1024}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "gdn_gating.chunk.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "all calls",
+     .run = gdn_gating_route_chunk_simt,
+     .boundaries = boundaries_chunk},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "gdn_gating.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -7,6 +7,12 @@
 
 #include <assay/ops/gdn_gating.h>
 
+#include "cuda/simt_launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One element in binary64, over the whole range of the inputs. */
 double gdn_gating_decay(double a, double dt_bias, double a_log);
 double gdn_gating_beta(double b);
@@ -14,5 +20,12 @@ double gdn_gating_beta(double b);
 assay_status gdn_gating_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status gdn_gating_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status gdn_gating_route_avx512(assay_context *context, const void *args, void *workspace);
+assay_status gdn_gating_route_chunk_simt(assay_context *context, const void *args, void *workspace);
 
+/* gdn_gating_cuda.cu; args: struct assay_gdn_gating_args. */
+assay_status gdn_gating_chunk_launch(const void *args, struct simt_launch *launch);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

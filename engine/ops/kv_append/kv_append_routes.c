@@ -71,7 +71,21 @@ static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"Dv", 16},
 #endif
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 elements a lane, a warp a row, 8 rows a block. */
+static const struct assay_boundary boundaries_warp[] = {{"T", 8},  {"D", 8},    {"D", 256},
+                                                        {"Dv", 8}, {"Dv", 256}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "kv_append.warp.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_EXACT,
+     .when = "all calls",
+     .run = kv_append_route_warp_simt,
+     .boundaries = boundaries_warp},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "kv_append.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -110,7 +110,20 @@ static const struct assay_boundary boundaries_avx512[] = {{"pairs", 16}, {"pairs
 #endif
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 pairs a thread, 128 pairs at a time. */
+static const struct assay_boundary boundaries_token[] = {{"pairs", 8}, {"pairs", 128}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "rope.token.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "all calls",
+     .run = rope_route_token_simt,
+     .boundaries = boundaries_token},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "rope.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -9,9 +9,23 @@
 
 #include <assay/ops/rope.h>
 
+#include "cuda/simt_launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 assay_status rope_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status rope_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status rope_route_avx512(assay_context *context, const void *args, void *workspace);
+assay_status rope_route_token_simt(assay_context *context, const void *args, void *workspace);
+
+/* rope_cuda.cu; args: struct assay_rope_args. */
+assay_status rope_token_launch(const void *args, struct simt_launch *launch);
+
+#ifdef __cplusplus
+}
+#else /* host code is C */
 
 /* [ROPE-3]: the row of positions that pair i follows. */
 static inline int64_t rope_axis(const struct assay_rope_args *a, int64_t pair)
@@ -43,4 +57,5 @@ static inline double rope_angle(const struct assay_rope_args *a, const double *f
     return (double)axis[t] * frequency[pair];
 }
 
+#endif
 #endif

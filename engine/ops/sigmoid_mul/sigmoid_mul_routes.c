@@ -41,7 +41,21 @@ static const struct assay_boundary boundaries_avx2[] = {{"I", 8}, {"I", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"I", 16}, {"I", 32}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_SIMT)
+/* 8 elements a thread, whole warps, at most 256 threads. */
+static const struct assay_boundary boundaries_row[] = {
+    {"I", 8}, {"I", 256}, {"I", 2048}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_SIMT)
+    {.name = "sigmoid_mul.row.simt",
+     .backend = ASSAY_SIMT,
+     .profile = ASSAY_PROFILE_F32,
+     .when = "all calls",
+     .run = sigmoid_mul_route_row_simt,
+     .boundaries = boundaries_row},
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "sigmoid_mul.avx512.cpu",
      .backend = ASSAY_CPU,
