@@ -91,6 +91,9 @@ static double column(struct head *h, int64_t n, double v)
     return o;
 }
 
+/* STATE_NOT_RESET: a pool slot that keeps what the call before wrote, whoever's sequence it was. */
+static _Thread_local double left_behind;
+
 static void run_head(struct head *h)
 {
     const struct assay_gdn_recurrent_args *a = h->a;
@@ -99,6 +102,8 @@ static void run_head(struct head *h)
         h->state[i] = h->fault == STATE_IGNORED
                           ? 0
                           : oracle_get(&a->state, place(h, i / h->value_dim, i % h->value_dim));
+    if (h->fault == STATE_NOT_RESET)
+        h->state[0] += left_behind;
     for (int64_t t = 0; t < a->v.extent[0]; t++) {
         read_token(h, t);
         for (int64_t n = 0; n < h->value_dim; n++) {
@@ -106,6 +111,8 @@ static void run_head(struct head *h)
             oracle_put(&a->o, at, column(h, n, oracle_get(&a->v, at)));
         }
     }
+    if (h->fault == STATE_NOT_RESET)
+        left_behind = h->state[0];
     if (h->fault == ONE_ELEMENT && h->head == 0)
         h->state[cells / 2] *= 1 + 0x1p-9;
     for (int64_t i = 0; i < cells && h->fault != STATE_LOST; i++)
