@@ -76,6 +76,7 @@ static assay_status read_header(struct mapped_file *file, char *message, size_t 
                                  file->size);
     uint64_t length = 0;
     for (int i = HEADER_LENGTH_BYTES - 1; i >= 0; i--)
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): map_file succeeded before */
         length = length << 8 | file->bytes[i];
     if (length > MAX_HEADER_BYTES || length > file->size - HEADER_LENGTH_BYTES)
         return oracle_model_fail(ASSAY_E_CORRUPT, message, size,
@@ -309,7 +310,7 @@ static double widen(const char *dtype, const unsigned char *bytes)
 assay_status oracle_archive_read(const struct oracle_archive *archive, const char *name,
                                  double **values, int64_t *count, char *message, size_t size)
 {
-    struct oracle_stored stored;
+    struct oracle_stored stored = {0};
     *values = NULL;
     *count = 0;
     assay_status status = oracle_archive_find(archive, name, &stored, message, size);

@@ -11,7 +11,8 @@
 /* Numbers in [-1/2, 1/2]; they repeat after `period` of them. */
 static inline float wave(int i, int period)
 {
-    return (float)(i * 37 % period - period / 2) / (float)period;
+    int centred = i * 37 % period - period / 2;
+    return (float)centred / (float)period;
 }
 
 /* The format of the state that a route takes. */

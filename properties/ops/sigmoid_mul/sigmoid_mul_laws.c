@@ -59,8 +59,9 @@ static void one_gate_body(assay_context *context, const char *route)
 {
     float gate[COUNT], one[ROWS], x[COUNT], y[COUNT], other[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        one[i / I] = (float)(i / I) * 1.7f - 2.1f;
-        gate[i] = one[i / I];
+        int row = i / I;
+        one[row] = (float)row * 1.7f - 2.1f;
+        gate[i] = one[row];
         x[i] = (float)((i * 37) % 101 - 50) * 0.3f;
     }
     struct assay_sigmoid_mul_args args = args_of(x, gate, y);
