@@ -96,8 +96,7 @@ static void attend(const struct assay_attention_args *a, int64_t row, const doub
     int64_t heads = a->q.extent[1], key_heads = a->k_cache.extent[1];
     int64_t g = row % heads / (heads / key_heads), count = a->start + row / heads + 1;
     int64_t dv = a->v_cache.extent[2];
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): cache_free releases it, also when weigh reads it
-     */
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): cache_free releases it */
     struct ball sum = weigh(a, q, c->k + g * c->slots * a->q.extent[2], count, c);
     for (int64_t d = 0; d < dv; d++) {
         const double *column = c->columns + (g * dv + d) * c->slots;
