@@ -82,9 +82,3 @@ void words_to_f64(const void *words, enum assay_dtype dtype, int64_t count, doub
     for (int64_t i = 0; i < count; i++)
         values[i] = word_to_f64(words, dtype, i);
 }
-
-void words_from_f64(const double *values, int64_t count, void *words, enum assay_dtype dtype)
-{
-    for (int64_t i = 0; i < count; i++)
-        word_from_f64(values[i], words, dtype, i);
-}

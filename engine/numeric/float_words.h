@@ -72,10 +72,8 @@ static inline uint16_t f16_from_f32(float value)
  */
 void words_to_f32(const void *words, enum assay_dtype dtype, int64_t count, float *values);
 void words_from_f32(const float *values, int64_t count, void *words, enum assay_dtype dtype);
-/* From binary64, rounded once (a detour through binary32 would round twice). */
-void words_from_f64(const double *values, int64_t count, void *words, enum assay_dtype dtype);
 void words_to_f64(const void *words, enum assay_dtype dtype, int64_t count, double *values);
-/* One element. */
+/* One element; from binary64 it is rounded once (a detour through binary32 would round twice). */
 double word_to_f64(const void *words, enum assay_dtype dtype, int64_t index);
 void word_from_f64(double value, void *words, enum assay_dtype dtype, int64_t index);
 
