@@ -63,14 +63,41 @@ function(assay_engine_simd)
   target_sources(assay_simd_avx512 PRIVATE ${paths})
 endfunction()
 
-# SIMD <file>: compiled once an instruction set. SIMT <files>: only with the executor; the op then
-# has routes of backend simt, which are swept as <op>.route.simt.
+# Objects of nvcc for the architectures of CMAKE_CUDA_ARCHITECTURES. Plain commands and not the
+# language CUDA: the same file is C++ in the same target, for the executor.
+function(assay_cuda_sources target)
+  if(NOT ASSAY_CUDA_ENABLED)
+    return()
+  endif()
+  foreach(file IN LISTS ARGN)
+    get_filename_component(stem ${file} NAME_WE)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${stem}.cuda.o)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${ASSAY_NVCC} ${ASSAY_NVCC_FLAGS} -I ${PROJECT_SOURCE_DIR}/engine
+        -I ${PROJECT_SOURCE_DIR}/engine/include -I ${PROJECT_BINARY_DIR}/include
+        -MD -MF ${object}.d -MT ${object} -c -o ${object} ${CMAKE_CURRENT_SOURCE_DIR}/${file}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file} DEPFILE ${object}.d VERBATIM
+      COMMENT "Compiling ${file} for ${ASSAY_CUDA_TARGETS}")
+    target_sources(${target} PRIVATE ${object})
+    set_source_files_properties(${object} TARGET_DIRECTORY ${target} PROPERTIES
+      EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    # A custom command belongs to this folder, the target may not.
+    add_custom_target(${stem}_cuda_object DEPENDS ${object})
+    add_dependencies(${target} ${stem}_cuda_object)
+  endforeach()
+endfunction()
+
+# SIMD <file>: compiled once an instruction set. DEVICE <files>: kernels, for backend cuda by nvcc
+# and for backend simt by the C++ compiler; the latter are swept as <op>.route.simt.
 function(assay_engine_op op)
-  cmake_parse_arguments(arg "" "" "SIMD;SIMT" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SIMD;DEVICE" ${ARGN})
   assay_engine_sources(${arg_UNPARSED_ARGUMENTS})
-  if(arg_SIMT AND ASSAY_SIMT)
-    assay_simt_sources(assay_engine ${arg_SIMT})
+  if(arg_DEVICE AND ASSAY_SIMT)
+    assay_simt_sources(assay_engine ${arg_DEVICE})
     set_property(GLOBAL APPEND PROPERTY ASSAY_SIMT_OPS ${op})
+  endif()
+  if(arg_DEVICE)
+    assay_cuda_sources(assay_engine ${arg_DEVICE})
   endif()
   if(arg_SIMD)
     assay_engine_simd(${arg_SIMD})

@@ -4,6 +4,10 @@
  */
 #include "core/context_state.h"
 
+#if defined(ASSAY_HAVE_CUDA)
+#include "cuda/device.h"
+#endif
+
 #include <sched.h>
 #include <string.h>
 #if defined(ASSAY_SIMD) && defined(__x86_64__)
@@ -62,10 +66,72 @@ struct assay_context_options assay_context_defaults(void)
 
 static bool is_built(enum assay_backend backend)
 {
+    switch (backend) {
+    case ASSAY_CPU:
+        return true;
 #if defined(ASSAY_HAVE_SIMT)
-    return backend == ASSAY_CPU || backend == ASSAY_SIMT;
+    case ASSAY_SIMT:
+        return true;
+#endif
+#if defined(ASSAY_HAVE_CUDA)
+    case ASSAY_CUDA:
+        return true;
+#endif
+    default:
+        return false;
+    }
+}
+
+/* ---- memory of the workspace: the device's, or the host's ---------------------------------- */
+
+static assay_status workspace_alloc(struct assay_context *context, size_t bytes, void **memory,
+                                    struct assay_error *error)
+{
+#if defined(ASSAY_HAVE_CUDA)
+    if (context->device != NULL)
+        return cuda_device_alloc(context->device, bytes, memory, error);
+#endif
+    (void)context;
+    *memory = assay_alloc_aligned(bytes);
+    if (*memory == NULL)
+        return assay_fail(error, ASSAY_E_MEMORY, "context", "workspace",
+                          "cannot allocate %zu bytes", bytes);
+    return ASSAY_OK;
+}
+
+static void workspace_free(struct assay_context *context)
+{
+#if defined(ASSAY_HAVE_CUDA)
+    if (context->device != NULL) {
+        cuda_device_free(context->device, context->workspace);
+        return;
+    }
+#endif
+    assay_free(context->workspace);
+}
+
+#if defined(ASSAY_PARANOID)
+/* NaN in every float format. */
+static assay_status workspace_poison(struct assay_context *context)
+{
+#if defined(ASSAY_HAVE_CUDA)
+    if (context->device != NULL)
+        return cuda_device_fill(context->device, context->workspace, 0xff, context->workspace_bytes,
+                                &context->error);
+#endif
+    memset(context->workspace, 0xff, context->workspace_bytes);
+    return ASSAY_OK;
+}
+#endif
+
+/* A recording must not move the workspace: calls recorded before have its address. */
+static bool is_recording(const struct assay_context *context)
+{
+#if defined(ASSAY_HAVE_CUDA)
+    return context->device != NULL && cuda_device_is_recording(context->device);
 #else
-    return backend == ASSAY_CPU;
+    (void)context;
+    return false;
 #endif
 }
 
@@ -89,13 +155,14 @@ assay_status assay_context_create(const struct assay_context_options *options,
         c->isa = options->max_isa;
     c->num_threads = options->num_threads > 0 ? options->num_threads : usable_processors();
     assay_status status = ASSAY_OK;
-    if (options->workspace_bytes > 0) {
+#if defined(ASSAY_HAVE_CUDA)
+    if (c->backend == ASSAY_CUDA)
+        status = cuda_device_open(options->device, &c->device, error);
+#endif
+    if (status == ASSAY_OK && options->workspace_bytes > 0) {
         c->workspace_fixed = true;
         c->workspace_bytes = options->workspace_bytes;
-        c->workspace = assay_alloc_aligned(options->workspace_bytes);
-        if (c->workspace == NULL)
-            status = assay_fail(error, ASSAY_E_MEMORY, "context", "workspace_bytes",
-                                "cannot allocate %zu bytes", options->workspace_bytes);
+        status = workspace_alloc(c, options->workspace_bytes, &c->workspace, error);
     }
     if (status == ASSAY_OK && c->num_threads > 1) {
         status = thread_pool_create(c->num_threads - 1, &c->pool);
@@ -116,9 +183,22 @@ void assay_context_destroy(assay_context *context)
     if (context == NULL)
         return;
     thread_pool_destroy(context->pool);
-    assay_free(context->workspace);
+    workspace_free(context);
     assay_free(context->counters);
+#if defined(ASSAY_HAVE_CUDA)
+    cuda_device_close(context->device);
+#endif
     assay_free(context);
+}
+
+bool assay_on_device(const assay_context *context)
+{
+    return context->device != NULL;
+}
+
+size_t assay_workspace_bytes(const assay_context *context)
+{
+    return context->workspace_used;
 }
 
 enum assay_backend assay_context_backend(const assay_context *context)
@@ -225,6 +305,7 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
                                void **workspace)
 {
     *workspace = NULL;
+    context->workspace_used = bytes;
     if (bytes == 0)
         return ASSAY_OK;
     if (bytes > context->workspace_bytes) {
@@ -232,17 +313,23 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
             return assay_refuse(context, ASSAY_E_WORKSPACE, op, "workspace",
                                 "the call needs %zu bytes, the arena has %zu", bytes,
                                 context->workspace_bytes);
+        if (is_recording(context))
+            return assay_refuse(context, ASSAY_E_WORKSPACE, op, "workspace",
+                                "the call needs %zu bytes, the arena has %zu and cannot move while "
+                                "a graph is recorded: run the call once before",
+                                bytes, context->workspace_bytes);
         /* Contents need not survive: every call starts with an undefined workspace. */
-        void *grown = assay_alloc_aligned(bytes);
-        if (grown == NULL)
-            return assay_refuse(context, ASSAY_E_MEMORY, op, "workspace",
-                                "cannot allocate %zu bytes", bytes);
-        assay_free(context->workspace);
+        void *grown;
+        struct assay_error error = {.status = ASSAY_OK};
+        if (workspace_alloc(context, bytes, &grown, &error) != ASSAY_OK)
+            return assay_refuse(context, error.status, op, "workspace", "%s", error.message);
+        workspace_free(context);
         context->workspace = grown;
+        context->workspace_generation++;
         context->workspace_bytes = bytes;
     }
 #if defined(ASSAY_PARANOID)
-    memset(context->workspace, 0xff, context->workspace_bytes); /* NaN in every float format */
+    ASSAY_TRY(workspace_poison(context));
 #endif
     *workspace = context->workspace;
     return ASSAY_OK;

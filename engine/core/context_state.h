@@ -9,6 +9,7 @@
 
 enum { CONTEXT_MAX_FORCED = 32 };
 
+struct cuda_device;
 struct thread_pool;
 
 struct route_counter {
@@ -19,12 +20,15 @@ struct route_counter {
 struct assay_context {
     enum assay_backend backend;
     enum assay_isa isa;
+    struct cuda_device *device; /* backend cuda only */
     int num_threads;
     struct thread_pool *pool; /* NULL with one thread */
     struct assay_error error;
 
     void *workspace; /* grows between calls unless fixed */
     size_t workspace_bytes;
+    uint64_t workspace_generation; /* counts its moves */
+    size_t workspace_used; /* by the running call */
     bool workspace_fixed;
 
     const struct assay_route *forced[CONTEXT_MAX_FORCED];

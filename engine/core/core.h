@@ -60,6 +60,11 @@ char *assay_path_join(const char *dir, const char *name);
 void assay_parallel(assay_context *context, int64_t count, int64_t grain,
                     void (*body)(void *argument, int64_t first, int64_t last), void *argument);
 
+/* Bytes of the workspace that the running route was given. */
+size_t assay_workspace_bytes(const assay_context *context);
+/* The context's ops read and write memory that the host cannot: no check may look at elements. */
+bool assay_on_device(const assay_context *context);
+
 /* ---- argument checks for validate functions (check.c); op = the op's name ------------------ */
 assay_status assay_refuse(assay_context *context, assay_status status, const char *op,
                           const char *argument, const char *format, ...) ASSAY_PRINTF(5, 6);

@@ -43,6 +43,7 @@ struct simt_launch {
     size_t shared_bytes; /* dynamic shared memory */
     const struct simt_region *regions;
     int num_regions;
+    void *workspace;           /* what the route asked for; undefined contents */
     void *stream;              /* device: cudaStream_t; NULL: the default stream */
     uint64_t seed;             /* executor: of the schedule; 0: see simt_next_seed */
     struct assay_error *error; /* filled on failure; may be NULL */

@@ -23,11 +23,11 @@ build() {
         kernels="$kernels $root/engine/ops/$op/${op}_cuda.cu"
     done
     for source in cuda/executor/selftest/row_launches core/status core/tensor; do
-        "${CC:-cc}" -std=c17 -O2 -D_GNU_SOURCE -I "$root/engine" -I "$root/engine/include" \
+        "${CC:-cc}" -std=c17 -O2 -D_GNU_SOURCE -DASSAY_LAUNCH_CUDA -I "$root/engine" -I "$root/engine/include" \
             -I "$1/include" -c -o "$1/$(basename $source).o" "$root/engine/$source.c"
     done
     # shellcheck disable=SC2086 # a list of files
-    "${NVCC:-nvcc}" -std=c++17 -O2 -fmad=false -gencode "arch=compute_$arch,code=sm_$arch" \
+    "${NVCC:-nvcc}" -std=c++17 -O2 -fmad=false -DASSAY_LAUNCH_CUDA -gencode "arch=compute_$arch,code=sm_$arch" \
         -I "$root/engine" -I "$root/engine/include" -I "$1/include" -o "$1/fragments" \
         "$root/ctest/scripts/device/fragments_device.cu" \
         "$root/engine/cuda/executor/selftest/fragment_kernels.cu" \

@@ -27,6 +27,7 @@ struct assay_context_options {
     enum assay_backend backend;
     int num_threads;        /* calling thread included; 0: all processors this process may use */
     size_t workspace_bytes; /* arena for the ops; 0: grow on demand between calls */
+    int device;             /* backend cuda: which, 0 .. assay_device_count() - 1 */
     enum assay_isa max_isa; /* routes above it are not taken; ASSAY_NUM_ISAS: what the CPU has */
 };
 

@@ -24,6 +24,8 @@ extern "C" {
     X(F64, "f64", "binary64 arithmetic, one rounding into the output format")                  \
     X(F32, "f32", "binary32 arithmetic and accumulation, one rounding into the output format") \
     X(A16, "a16", "bf16 or fp16 operands in tensor cores, binary32 accumulation")              \
+    X(A16X2, "a16x2",                                                                          \
+      "binary32 operands as sums of two bf16 numbers in tensor cores, binary32 accumulation")  \
     X(A8, "a8", "int8 activations per token and column group, int32 accumulation")             \
     X(W8ROW, "w8row", "int8 weights with one scale a row, int8 activations")                   \
     X(STATE16, "state16", "binary32 arithmetic, recurrent state rounded to fp16 between steps")
@@ -67,10 +69,25 @@ struct assay_route {
     int64_t (*depth)(int64_t inner_length);
 };
 
+enum assay_argument_role { ASSAY_INPUT, ASSAY_OUTPUT, ASSAY_INOUT };
+
+/* A tensor of an op's args struct. */
+struct assay_argument {
+    const char *name;
+    size_t offset; /* of its struct assay_tensor in the args */
+    enum assay_argument_role role;
+    /* Narrows a copy of the view to what this call may touch; NULL: all of it. */
+    void (*reach)(const void *args, struct assay_tensor *view);
+};
+
+#define ASSAY_ARGUMENT(type, field, role) {#field, offsetof(type, field), role, NULL}
+#define ASSAY_ARGUMENT_REACH(type, field, role, reach) {#field, offsetof(type, field), role, reach}
+
 struct assay_op {
     const char *name;
     const char *summary; /* the formula in one line */
     size_t args_bytes;   /* sizeof(struct assay_<op>_args) */
+    const struct assay_argument *arguments; /* all tensors of the args; ends with name NULL */
     assay_status (*validate)(assay_context *context, const void *args); /* all contract errors */
     struct assay_floor (*floor)(const void *args);                      /* of valid args */
     const struct assay_route *routes; /* ordered: dispatch takes the first that accepts */

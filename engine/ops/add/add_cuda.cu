@@ -44,7 +44,7 @@ SIMT_KERNEL(add_row)(struct add_rows p)
     }
 }
 
-assay_status add_row_launch(const void *args, struct simt_launch *launch)
+static assay_status add_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_add_args *a = static_cast<const struct assay_add_args *>(args);
     struct add_rows p = {row_view_of(&a->a), row_view_of(&a->b), row_view_of(&a->y),
@@ -54,3 +54,5 @@ assay_status add_row_launch(const void *args, struct simt_launch *launch)
     row_launch_shape(p.rows, p.width, launch);
     return SIMT_LAUNCH(launch, add_row, p);
 }
+
+DEVICE_ROUTE_RUN(add_route_row, &assay_op_add, add_row_launch)

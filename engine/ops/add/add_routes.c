@@ -38,21 +38,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"I", 8}, {"I", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"I", 16}, {"I", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a thread, whole warps, at most 256 threads. */
 static const struct assay_boundary boundaries_row[] = {
     {"I", 8}, {"I", 256}, {"I", 2048}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "add.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_EXACT,
-     .when = "all calls",
-     .run = add_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
+    DEVICE_ROUTE("add.row", add_route_row, .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
     {.name = "add.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -76,10 +69,17 @@ static const struct assay_route routes[] = {
      .run = add_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_add_args, a, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_add_args, b, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_add_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_add = {
     .name = "add",
     .summary = "y = a + b",
     .args_bytes = sizeof(struct assay_add_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -7,7 +7,7 @@
 
 #include <assay/ops/add.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,10 +25,8 @@ static inline int64_t add_grain(const struct assay_add_args *a)
 assay_status add_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status add_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status add_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status add_route_row_simt(assay_context *context, const void *args, void *workspace);
 
-/* add_cuda.cu; args: struct assay_add_args. */
-assay_status add_row_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(add_route_row)
 
 #ifdef __cplusplus
 }

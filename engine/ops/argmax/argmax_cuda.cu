@@ -92,7 +92,7 @@ SIMT_KERNEL(argmax_row)(struct argmax_rows p)
     }
 }
 
-assay_status argmax_row_launch(const void *args, struct simt_launch *launch)
+static assay_status argmax_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_argmax_args *a = static_cast<const struct assay_argmax_args *>(args);
     struct argmax_rows p = {row_view_of(&a->logits), static_cast<int32_t *>(a->ids.data),
@@ -104,3 +104,5 @@ assay_status argmax_row_launch(const void *args, struct simt_launch *launch)
         launch->block.x = ARGMAX_MAX_THREADS;
     return SIMT_LAUNCH(launch, argmax_row, p);
 }
+
+DEVICE_ROUTE_RUN(argmax_route_row, &assay_op_argmax, argmax_row_launch)

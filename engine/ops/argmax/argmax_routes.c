@@ -37,21 +37,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"limit", 8}, {"limit", 
 static const struct assay_boundary boundaries_avx512[] = {{"limit", 16}, {"limit", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a thread, whole warps, 256 threads and 1024 from the last on. */
 static const struct assay_boundary boundaries_row[] = {
     {"limit", 8}, {"limit", 256}, {"limit", 2048}, {"limit", 8192}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "argmax.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_EXACT,
-     .when = "all calls",
-     .run = argmax_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
+    DEVICE_ROUTE("argmax.row", argmax_route_row, .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
     {.name = "argmax.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -75,10 +68,22 @@ static const struct assay_route routes[] = {
      .run = argmax_route_plain},
 };
 
+/* To read a column at or beyond the limit is a fault, [ARGMAX-2]. */
+static void reach_logits(const void *args, struct assay_tensor *view)
+{
+    view->extent[1] = ((const struct assay_argmax_args *)args)->limit;
+}
+
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT_REACH(struct assay_argmax_args, logits, ASSAY_INPUT, reach_logits),
+    ASSAY_ARGUMENT(struct assay_argmax_args, ids, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_argmax = {
     .name = "argmax",
     .summary = "ids = smallest index among the maxima of logits[0:limit], -1 with a NaN",
     .args_bytes = sizeof(struct assay_argmax_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

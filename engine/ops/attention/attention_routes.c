@@ -170,10 +170,19 @@ static const struct assay_route routes[] = {
      .run = attention_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_attention_args, q, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_attention_args, k_cache, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_attention_args, v_cache, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_attention_args, gate, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_attention_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_attention = {
     .name = op,
     .summary = "y = softmax(scale q K^T, causal) V [* sigmoid(gate)], grouped queries over a cache",
     .args_bytes = sizeof(struct assay_attention_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -144,7 +144,7 @@ static int64_t segment_length(const struct assay_causal_conv1d_args *a)
     return length > CONV_SEGMENT ? length : static_cast<int64_t>(CONV_SEGMENT);
 }
 
-assay_status causal_conv1d_channels_launch(const void *args, struct simt_launch *launch)
+static assay_status causal_conv1d_channels_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_causal_conv1d_args *a =
         static_cast<const struct assay_causal_conv1d_args *>(args);
@@ -183,3 +183,5 @@ assay_status causal_conv1d_channels_launch(const void *args, struct simt_launch 
         return SIMT_LAUNCH(launch, conv_segment<8>, p);
     }
 }
+
+DEVICE_ROUTE_RUN(causal_conv1d_route_channels, &assay_op_causal_conv1d, causal_conv1d_channels_launch)

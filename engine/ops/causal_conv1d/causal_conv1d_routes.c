@@ -49,21 +49,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"C", 8}, {"C", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"C", 16}, {"C", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 channels a thread, 64 threads, 32 tokens a segment. */
 static const struct assay_boundary boundaries_channels[] = {
     {"C", 8}, {"C", 512}, {"T", 32}, {"T", 64}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "causal_conv1d.channels.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = causal_conv1d_route_channels_simt,
-     .boundaries = boundaries_channels},
-#endif
+    DEVICE_ROUTE("causal_conv1d.channels", causal_conv1d_route_channels, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_channels)
 #if defined(ASSAY_SIMD)
     {.name = "causal_conv1d.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -87,10 +80,26 @@ static const struct assay_route routes[] = {
      .run = causal_conv1d_route_plain},
 };
 
+/* Rows of packed weights follow each other without padding and may be read across their ends. */
+static void reach_w(const void *args, struct assay_tensor *view)
+{
+    (void)args;
+    if (causal_conv1d_is_packed(view))
+        *view = assay_tensor_1d(view->data, view->dtype, assay_tensor_count(view));
+}
+
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_causal_conv1d_args, x, ASSAY_INPUT),
+    ASSAY_ARGUMENT_REACH(struct assay_causal_conv1d_args, w, ASSAY_INPUT, reach_w),
+    ASSAY_ARGUMENT(struct assay_causal_conv1d_args, state, ASSAY_INOUT),
+    ASSAY_ARGUMENT(struct assay_causal_conv1d_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_causal_conv1d = {
     .name = "causal_conv1d",
     .summary = "y[t,c] = silu(sum_j w[c,j] * x[t - (taps-1) + j, c])",
     .args_bytes = sizeof(struct assay_causal_conv1d_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

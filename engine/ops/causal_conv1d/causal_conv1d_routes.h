@@ -7,7 +7,7 @@
 
 #include <assay/ops/causal_conv1d.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,8 +18,6 @@ enum { CAUSAL_CONV1D_MAX_TAPS = 8 };
 assay_status causal_conv1d_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status causal_conv1d_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status causal_conv1d_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status causal_conv1d_route_channels_simt(assay_context *context, const void *args,
-                                               void *workspace);
 
 /* Rows of w follow each other without a gap: [C, taps] is one row of C taps elements. */
 static inline bool causal_conv1d_is_packed(const struct assay_tensor *w)
@@ -27,8 +25,7 @@ static inline bool causal_conv1d_is_packed(const struct assay_tensor *w)
     return w->extent[0] == 1 || w->stride[0] == w->extent[1];
 }
 
-/* causal_conv1d_cuda.cu; args: struct assay_causal_conv1d_args. */
-assay_status causal_conv1d_channels_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(causal_conv1d_route_channels)
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,7 @@
  * [EMBEDDING-4] Every element of y is written, nothing else. y may not overlap ids or table:
  *     ASSAY_E_ALIAS. Inputs are never written.
  * [EMBEDDING-5] An id outside [0, V) is ASSAY_E_RANGE, names the position and the id, and y is
- *     left untouched.
+ *     left untouched. Where the host cannot read ids (backend cuda), the row becomes NaN instead.
  */
 #ifndef ASSAY_OPS_EMBEDDING_H
 #define ASSAY_OPS_EMBEDDING_H

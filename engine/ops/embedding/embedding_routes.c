@@ -8,6 +8,8 @@
 static assay_status check_ids(assay_context *context, const struct assay_embedding_args *a)
 {
     const int32_t *ids = a->ids.data;
+    if (assay_on_device(context))
+        return ASSAY_OK;
     for (int64_t t = 0; t < a->ids.extent[0]; t++)
         if (ids[t] < 0 || ids[t] >= a->table.extent[0])
             return assay_refuse(context, ASSAY_E_RANGE, "embedding", "ids",
@@ -51,21 +53,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a thread, whole warps, at most 256 threads. */
 static const struct assay_boundary boundaries_row[] = {
     {"H", 8}, {"H", 256}, {"H", 2048}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "embedding.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_EXACT,
-     .when = "all calls",
-     .run = embedding_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
+    DEVICE_ROUTE("embedding.row", embedding_route_row, .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
     {.name = "embedding.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -89,10 +84,17 @@ static const struct assay_route routes[] = {
      .run = embedding_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_embedding_args, ids, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_embedding_args, table, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_embedding_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_embedding = {
     .name = "embedding",
     .summary = "y[t] = table[ids[t]]",
     .args_bytes = sizeof(struct assay_embedding_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

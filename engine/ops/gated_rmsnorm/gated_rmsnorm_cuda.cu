@@ -62,7 +62,7 @@ SIMT_KERNEL(gated_rmsnorm_row)(struct gated_rmsnorm_rows p)
     }
 }
 
-assay_status gated_rmsnorm_row_launch(const void *args, struct simt_launch *launch)
+static assay_status gated_rmsnorm_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_gated_rmsnorm_args *a =
         static_cast<const struct assay_gated_rmsnorm_args *>(args);
@@ -78,3 +78,5 @@ assay_status gated_rmsnorm_row_launch(const void *args, struct simt_launch *laun
     row_launch_shape(p.rows, p.width, launch);
     return SIMT_LAUNCH(launch, gated_rmsnorm_row, p);
 }
+
+DEVICE_ROUTE_RUN(gated_rmsnorm_route_row, &assay_op_gated_rmsnorm, gated_rmsnorm_row_launch)

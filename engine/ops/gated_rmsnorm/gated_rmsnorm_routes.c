@@ -43,21 +43,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"D", 8}, {"D", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"D", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a thread, whole warps, at most 256 threads. */
 static const struct assay_boundary boundaries_row[] = {
     {"D", 8}, {"D", 256}, {"D", 2048}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "gated_rmsnorm.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = gated_rmsnorm_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
+    DEVICE_ROUTE("gated_rmsnorm.row", gated_rmsnorm_route_row, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
     {.name = "gated_rmsnorm.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -81,10 +74,18 @@ static const struct assay_route routes[] = {
      .run = gated_rmsnorm_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_gated_rmsnorm_args, x, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gated_rmsnorm_args, z, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gated_rmsnorm_args, w, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gated_rmsnorm_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_gated_rmsnorm = {
     .name = "gated_rmsnorm",
     .summary = "y = x * w / sqrt(mean(x^2) + eps) * silu(z)",
     .args_bytes = sizeof(struct assay_gated_rmsnorm_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

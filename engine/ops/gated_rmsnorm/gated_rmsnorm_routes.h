@@ -7,7 +7,7 @@
 
 #include <assay/ops/gated_rmsnorm.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,11 +16,8 @@ extern "C" {
 assay_status gated_rmsnorm_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status gated_rmsnorm_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status gated_rmsnorm_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status gated_rmsnorm_route_row_simt(assay_context *context, const void *args,
-                                          void *workspace);
 
-/* gated_rmsnorm_cuda.cu; args: struct assay_gated_rmsnorm_args. */
-assay_status gated_rmsnorm_row_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(gated_rmsnorm_route_row)
 
 #ifdef __cplusplus
 }

@@ -172,10 +172,21 @@ static const struct assay_route routes[] = {
      .boundaries = boundaries_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_gdn_chunked_args, q, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_chunked_args, k, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_chunked_args, v, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_chunked_args, g, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_chunked_args, beta, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_chunked_args, state, ASSAY_INOUT),
+    ASSAY_ARGUMENT(struct assay_gdn_chunked_args, o, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_gdn_chunked = {
     .name = "gdn_chunked",
     .summary = "the gated delta rule of gdn_recurrent, a chunk of tokens at a time",
     .args_bytes = sizeof(struct assay_gdn_chunked_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -71,7 +71,7 @@ SIMT_KERNEL(gdn_gating_chunk)(struct gdn_gating_chunks p)
 
 enum { BLOCK_THREADS = 128 };
 
-assay_status gdn_gating_chunk_launch(const void *args, struct simt_launch *launch)
+static assay_status gdn_gating_chunk_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_gdn_gating_args *a = static_cast<const struct assay_gdn_gating_args *>(args);
     int64_t heads = a->a_log.extent[0], per_row = (heads + ROW_CHUNK - 1) / ROW_CHUNK;
@@ -93,3 +93,5 @@ assay_status gdn_gating_chunk_launch(const void *args, struct simt_launch *launc
     launch->block = {BLOCK_THREADS, 1, 1};
     return SIMT_LAUNCH(launch, gdn_gating_chunk, p);
 }
+
+DEVICE_ROUTE_RUN(gdn_gating_route_chunk, &assay_op_gdn_gating, gdn_gating_chunk_launch)

@@ -56,20 +56,13 @@ static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 heads a thread, 128 threads a block. */
 static const struct assay_boundary boundaries_chunk[] = {{"H", 8}, {"H", 1024}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "gdn_gating.chunk.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = gdn_gating_route_chunk_simt,
-     .boundaries = boundaries_chunk},
-#endif
+    DEVICE_ROUTE("gdn_gating.chunk", gdn_gating_route_chunk, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_chunk)
 #if defined(ASSAY_SIMD)
     {.name = "gdn_gating.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -93,10 +86,20 @@ static const struct assay_route routes[] = {
      .run = gdn_gating_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_gdn_gating_args, a, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_gating_args, b, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_gating_args, a_log, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_gating_args, dt_bias, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_gating_args, g, ASSAY_OUTPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_gating_args, beta, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_gdn_gating = {
     .name = "gdn_gating",
     .summary = "g = -exp(a_log) * softplus(a + dt_bias), beta = sigmoid(b)",
     .args_bytes = sizeof(struct assay_gdn_gating_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

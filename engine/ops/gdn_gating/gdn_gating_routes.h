@@ -7,7 +7,7 @@
 
 #include <assay/ops/gdn_gating.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,10 +20,8 @@ double gdn_gating_beta(double b);
 assay_status gdn_gating_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status gdn_gating_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status gdn_gating_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status gdn_gating_route_chunk_simt(assay_context *context, const void *args, void *workspace);
 
-/* gdn_gating_cuda.cu; args: struct assay_gdn_gating_args. */
-assay_status gdn_gating_chunk_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(gdn_gating_route_chunk)
 
 #ifdef __cplusplus
 }

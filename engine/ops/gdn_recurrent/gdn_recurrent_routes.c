@@ -99,10 +99,21 @@ static const struct assay_route routes[] = {
      .run = gdn_recurrent_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, q, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, k, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, v, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, g, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, beta, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, state, ASSAY_INOUT),
+    ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, o, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_gdn_recurrent = {
     .name = "gdn_recurrent",
     .summary = "S = e^g S; S += k (beta (v - S^T k))^T; o = scale S^T q, token by token",
     .args_bytes = sizeof(struct assay_gdn_recurrent_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

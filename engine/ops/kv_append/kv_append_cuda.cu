@@ -53,7 +53,7 @@ static struct append_rows rows_of(const struct assay_tensor *from, const struct 
     return p;
 }
 
-assay_status kv_append_warp_launch(const void *args, struct simt_launch *launch)
+static assay_status kv_append_warp_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_kv_append_args *a = static_cast<const struct assay_kv_append_args *>(args);
     struct append_rows k = rows_of(&a->k, &a->k_cache, a->start);
@@ -68,3 +68,5 @@ assay_status kv_append_warp_launch(const void *args, struct simt_launch *launch)
     launch->block = {WARPS * 32, 1, 1};
     return SIMT_LAUNCH(launch, kv_append_warp, k, v);
 }
+
+DEVICE_ROUTE_RUN(kv_append_route_warp, &assay_op_kv_append, kv_append_warp_launch)

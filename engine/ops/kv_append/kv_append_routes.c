@@ -71,21 +71,14 @@ static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"Dv", 16},
 #endif
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a lane, a warp a row, 8 rows a block. */
 static const struct assay_boundary boundaries_warp[] = {{"T", 8},  {"D", 8},    {"D", 256},
                                                         {"Dv", 8}, {"Dv", 256}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "kv_append.warp.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_EXACT,
-     .when = "all calls",
-     .run = kv_append_route_warp_simt,
-     .boundaries = boundaries_warp},
-#endif
+    DEVICE_ROUTE("kv_append.warp", kv_append_route_warp, .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_warp)
 #if defined(ASSAY_SIMD)
     {.name = "kv_append.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -109,10 +102,28 @@ static const struct assay_route routes[] = {
      .run = kv_append_route_plain},
 };
 
+/* The new slots and no other. */
+static void reach_slots(const void *args, struct assay_tensor *view)
+{
+    const struct assay_kv_append_args *a = args;
+    const struct assay_tensor cache = *view;
+    view->extent[0] = a->k.extent[0];
+    if (assay_tensor_count(view) > 0) /* else there may be no such row, or no memory */
+        view->data = assay_tensor_row(&cache, a->start * cache.extent[1]);
+}
+
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_kv_append_args, k, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_kv_append_args, v, ASSAY_INPUT),
+    ASSAY_ARGUMENT_REACH(struct assay_kv_append_args, k_cache, ASSAY_INOUT, reach_slots),
+    ASSAY_ARGUMENT_REACH(struct assay_kv_append_args, v_cache, ASSAY_INOUT, reach_slots),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_kv_append = {
     .name = op,
     .summary = "k_cache[start + t] = k[t], v_cache[start + t] = v[t]",
     .args_bytes = sizeof(struct assay_kv_append_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -7,7 +7,7 @@
 
 #include <assay/ops/kv_append.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,10 +16,8 @@ extern "C" {
 assay_status kv_append_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status kv_append_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status kv_append_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status kv_append_route_warp_simt(assay_context *context, const void *args, void *workspace);
 
-/* kv_append_cuda.cu; args: struct assay_kv_append_args. */
-assay_status kv_append_warp_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(kv_append_route_warp)
 
 #ifdef __cplusplus
 }

@@ -40,7 +40,7 @@ SIMT_KERNEL(l2norm_row)(struct l2norm_rows p)
     }
 }
 
-assay_status l2norm_row_launch(const void *args, struct simt_launch *launch)
+static assay_status l2norm_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_l2norm_args *a = static_cast<const struct assay_l2norm_args *>(args);
     struct l2norm_rows p = {row_view_of(&a->x), row_view_of(&a->y), assay_tensor_rows(&a->x),
@@ -50,3 +50,5 @@ assay_status l2norm_row_launch(const void *args, struct simt_launch *launch)
     row_launch_shape(p.rows, p.width, launch);
     return SIMT_LAUNCH(launch, l2norm_row, p);
 }
+
+DEVICE_ROUTE_RUN(l2norm_route_row, &assay_op_l2norm, l2norm_row_launch)

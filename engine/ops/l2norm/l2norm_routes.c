@@ -35,21 +35,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"D", 8}, {"D", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"D", 16}, {"D", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a thread, whole warps, at most 256 threads. */
 static const struct assay_boundary boundaries_row[] = {
     {"D", 8}, {"D", 256}, {"D", 2048}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "l2norm.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = l2norm_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
+    DEVICE_ROUTE("l2norm.row", l2norm_route_row, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
     {.name = "l2norm.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -73,10 +66,16 @@ static const struct assay_route routes[] = {
      .run = l2norm_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_l2norm_args, x, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_l2norm_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_l2norm = {
     .name = "l2norm",
     .summary = "y = x / sqrt(sum(x^2) + eps)",
     .args_bytes = sizeof(struct assay_l2norm_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

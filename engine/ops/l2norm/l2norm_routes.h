@@ -7,7 +7,7 @@
 
 #include <assay/ops/l2norm.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,10 +16,8 @@ extern "C" {
 assay_status l2norm_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status l2norm_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status l2norm_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status l2norm_route_row_simt(assay_context *context, const void *args, void *workspace);
 
-/* l2norm_cuda.cu; args: struct assay_l2norm_args. */
-assay_status l2norm_row_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(l2norm_route_row)
 
 #ifdef __cplusplus
 }

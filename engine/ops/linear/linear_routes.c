@@ -79,10 +79,17 @@ static const struct assay_route routes[] = {
      .run = linear_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_linear_args, x, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_linear_args, w, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_linear_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_linear = {
     .name = "linear",
     .summary = "y[t,n] = sum_k x[t,k] * w[n,k]",
     .args_bytes = sizeof(struct assay_linear_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

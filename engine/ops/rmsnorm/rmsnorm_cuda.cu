@@ -43,7 +43,7 @@ SIMT_KERNEL(rmsnorm_row)(struct rmsnorm_rows p)
     }
 }
 
-assay_status rmsnorm_row_launch(const void *args, struct simt_launch *launch)
+static assay_status rmsnorm_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_rmsnorm_args *a = static_cast<const struct assay_rmsnorm_args *>(args);
     struct rmsnorm_rows p = {row_view_of(&a->x),          row_view_of(&a->w), row_view_of(&a->y),
@@ -54,3 +54,5 @@ assay_status rmsnorm_row_launch(const void *args, struct simt_launch *launch)
     row_launch_shape(p.rows, p.width, launch);
     return SIMT_LAUNCH(launch, rmsnorm_row, p);
 }
+
+DEVICE_ROUTE_RUN(rmsnorm_route_row, &assay_op_rmsnorm, rmsnorm_row_launch)

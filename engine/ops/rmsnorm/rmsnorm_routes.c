@@ -39,21 +39,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"H", 8}, {"H", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a thread, whole warps, at most 256 threads. */
 static const struct assay_boundary boundaries_row[] = {
     {"H", 8}, {"H", 256}, {"H", 2048}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "rmsnorm.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = rmsnorm_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
+    DEVICE_ROUTE("rmsnorm.row", rmsnorm_route_row, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
     {.name = "rmsnorm.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -77,10 +70,17 @@ static const struct assay_route routes[] = {
      .run = rmsnorm_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_rmsnorm_args, x, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_rmsnorm_args, w, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_rmsnorm_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_rmsnorm = {
     .name = "rmsnorm",
     .summary = "y = x * g(w) / sqrt(mean(x^2) + eps), g(w) = w or 1 + w",
     .args_bytes = sizeof(struct assay_rmsnorm_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

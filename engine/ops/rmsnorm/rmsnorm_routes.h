@@ -7,7 +7,7 @@
 
 #include <assay/ops/rmsnorm.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,10 +16,8 @@ extern "C" {
 assay_status rmsnorm_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status rmsnorm_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status rmsnorm_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status rmsnorm_route_row_simt(assay_context *context, const void *args, void *workspace);
 
-/* rmsnorm_cuda.cu; args: struct assay_rmsnorm_args. */
-assay_status rmsnorm_row_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(rmsnorm_route_row)
 
 #ifdef __cplusplus
 }

@@ -158,7 +158,7 @@ static void set_axes(const struct assay_rope_args *a, struct rope_tokens *p)
     p->limit[2] = 3 * a->sections[2];
 }
 
-assay_status rope_token_launch(const void *args, struct simt_launch *launch)
+static assay_status rope_token_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_rope_args *a = static_cast<const struct assay_rope_args *>(args);
     struct rope_tokens p = {};
@@ -181,3 +181,5 @@ assay_status rope_token_launch(const void *args, struct simt_launch *launch)
     row_launch_shape(p.tokens, p.heads * p.width, launch);
     return SIMT_LAUNCH(launch, rope_token, p);
 }
+
+DEVICE_ROUTE_RUN(rope_route_token, &assay_op_rope, rope_token_launch)

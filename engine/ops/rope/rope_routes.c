@@ -19,6 +19,8 @@ static assay_status check_positions(assay_context *context, const struct assay_r
 
 static assay_status check_range(assay_context *context, const struct assay_rope_args *a)
 {
+    if (assay_on_device(context))
+        return ASSAY_OK;
     int64_t tokens = a->x.extent[0], axes = a->positions.rank == 2 ? 3 : 1;
     for (int64_t axis = 0; axis < axes && tokens > 0; axis++) {
         const int32_t *row = assay_tensor_row(&a->positions, axis);
@@ -110,20 +112,13 @@ static const struct assay_boundary boundaries_avx512[] = {{"pairs", 16}, {"pairs
 #endif
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 pairs a thread, 128 pairs at a time. */
 static const struct assay_boundary boundaries_token[] = {{"pairs", 8}, {"pairs", 128}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "rope.token.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = rope_route_token_simt,
-     .boundaries = boundaries_token},
-#endif
+    DEVICE_ROUTE("rope.token", rope_route_token, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_token)
 #if defined(ASSAY_SIMD)
     {.name = "rope.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -150,10 +145,17 @@ static const struct assay_route routes[] = {
      .run = rope_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_rope_args, x, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_rope_args, positions, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_rope_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_rope = {
     .name = op,
     .summary = "pairs (i, i + R/2) of each head rotate by p theta^(-2i/R)",
     .args_bytes = sizeof(struct assay_rope_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

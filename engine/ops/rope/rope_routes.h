@@ -9,7 +9,7 @@
 
 #include <assay/ops/rope.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,10 +18,8 @@ extern "C" {
 assay_status rope_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status rope_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status rope_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status rope_route_token_simt(assay_context *context, const void *args, void *workspace);
 
-/* rope_cuda.cu; args: struct assay_rope_args. */
-assay_status rope_token_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(rope_route_token)
 
 #ifdef __cplusplus
 }

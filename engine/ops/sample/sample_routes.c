@@ -81,10 +81,17 @@ static const struct assay_route routes[] = {
      .run = sample_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_sample_args, logits, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_sample_args, counts, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_sample_args, ids, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_sample = {
     .name = "sample",
     .summary = "ids = draw from softmax(penalised logits / temperature) after top-k, top-p, min-p",
     .args_bytes = sizeof(struct assay_sample_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

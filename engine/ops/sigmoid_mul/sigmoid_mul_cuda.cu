@@ -62,7 +62,7 @@ SIMT_KERNEL(sigmoid_mul_row)(struct sigmoid_mul_rows p)
 
 /* Rows of one element are no case of one gate: y may then be gate, which all threads would read
  * while the first one writes it. */
-assay_status sigmoid_mul_row_launch(const void *args, struct simt_launch *launch)
+static assay_status sigmoid_mul_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_sigmoid_mul_args *a =
         static_cast<const struct assay_sigmoid_mul_args *>(args);
@@ -74,3 +74,5 @@ assay_status sigmoid_mul_row_launch(const void *args, struct simt_launch *launch
     row_launch_shape(p.rows, p.width, launch);
     return SIMT_LAUNCH(launch, sigmoid_mul_row, p);
 }
+
+DEVICE_ROUTE_RUN(sigmoid_mul_route_row, &assay_op_sigmoid_mul, sigmoid_mul_row_launch)

@@ -7,7 +7,7 @@
 
 #include <assay/ops/sigmoid_mul.h>
 
-#include "cuda/simt_launch.h"
+#include "cuda/device_route.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,10 +16,8 @@ extern "C" {
 assay_status sigmoid_mul_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status sigmoid_mul_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status sigmoid_mul_route_avx512(assay_context *context, const void *args, void *workspace);
-assay_status sigmoid_mul_route_row_simt(assay_context *context, const void *args, void *workspace);
 
-/* sigmoid_mul_cuda.cu; args: struct assay_sigmoid_mul_args. */
-assay_status sigmoid_mul_row_launch(const void *args, struct simt_launch *launch);
+DEVICE_ROUTE_DECLARE(sigmoid_mul_route_row)
 
 #ifdef __cplusplus
 }

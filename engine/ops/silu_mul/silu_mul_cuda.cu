@@ -40,7 +40,7 @@ SIMT_KERNEL(silu_mul_row)(struct silu_mul_rows p)
     }
 }
 
-assay_status silu_mul_row_launch(const void *args, struct simt_launch *launch)
+static assay_status silu_mul_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_silu_mul_args *a = static_cast<const struct assay_silu_mul_args *>(args);
     struct silu_mul_rows p = {row_view_of(&a->gate), row_view_of(&a->up), row_view_of(&a->y),
@@ -50,3 +50,5 @@ assay_status silu_mul_row_launch(const void *args, struct simt_launch *launch)
     row_launch_shape(p.rows, p.width, launch);
     return SIMT_LAUNCH(launch, silu_mul_row, p);
 }
+
+DEVICE_ROUTE_RUN(silu_mul_route_row, &assay_op_silu_mul, silu_mul_row_launch)

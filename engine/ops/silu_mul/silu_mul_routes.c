@@ -38,21 +38,14 @@ static const struct assay_boundary boundaries_avx2[] = {{"I", 8}, {"I", 16}, {NU
 static const struct assay_boundary boundaries_avx512[] = {{"I", 16}, {"I", 32}, {NULL, 0}};
 #endif
 
-#if defined(ASSAY_HAVE_SIMT)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
 /* 8 elements a thread, whole warps, at most 256 threads. */
 static const struct assay_boundary boundaries_row[] = {
     {"I", 8}, {"I", 256}, {"I", 2048}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
-#if defined(ASSAY_HAVE_SIMT)
-    {.name = "silu_mul.row.simt",
-     .backend = ASSAY_SIMT,
-     .profile = ASSAY_PROFILE_F32,
-     .when = "all calls",
-     .run = silu_mul_route_row_simt,
-     .boundaries = boundaries_row},
-#endif
+    DEVICE_ROUTE("silu_mul.row", silu_mul_route_row, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
     {.name = "silu_mul.avx512.cpu",
      .backend = ASSAY_CPU,
@@ -76,10 +69,17 @@ static const struct assay_route routes[] = {
      .run = silu_mul_route_plain},
 };
 
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_silu_mul_args, gate, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_silu_mul_args, up, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_silu_mul_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
 const struct assay_op assay_op_silu_mul = {
     .name = "silu_mul",
     .summary = "y = gate * sigmoid(gate) * up",
     .args_bytes = sizeof(struct assay_silu_mul_args),
+    .arguments = arguments,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -34,7 +34,7 @@ static assay_status rmsnorm_bf16(struct simt_launch *launch, const uint32_t *in,
                                       .y = view(out, 0, ASSAY_BF16, 2, 136),
                                       .unit_offset = true,
                                       .eps = 1e-6};
-    return rmsnorm_row_launch(&args, launch);
+    return DEVICE_LAUNCH(rmsnorm_route_row)(&args, launch);
 }
 
 static assay_status rmsnorm_tail(struct simt_launch *launch, const uint32_t *in, uint32_t *out)
@@ -43,14 +43,14 @@ static assay_status rmsnorm_tail(struct simt_launch *launch, const uint32_t *in,
                                       .w = weights(in, 136, 131),
                                       .y = view(out, 0, ASSAY_F32, 2, 131),
                                       .eps = 1e-5};
-    return rmsnorm_row_launch(&args, launch);
+    return DEVICE_LAUNCH(rmsnorm_route_row)(&args, launch);
 }
 
 static assay_status l2norm_f32(struct simt_launch *launch, const uint32_t *in, uint32_t *out)
 {
     struct assay_l2norm_args args = {
         .x = view(in, 0, ASSAY_F32, 1, 300), .y = view(out, 0, ASSAY_F32, 1, 300), .eps = 1e-6};
-    return l2norm_row_launch(&args, launch);
+    return DEVICE_LAUNCH(l2norm_route_row)(&args, launch);
 }
 
 static assay_status add_bf16(struct simt_launch *launch, const uint32_t *in, uint32_t *out)
@@ -58,7 +58,7 @@ static assay_status add_bf16(struct simt_launch *launch, const uint32_t *in, uin
     struct assay_add_args args = {.a = view(in, 0, ASSAY_BF16, 2, 160),
                                   .b = view(in, 160, ASSAY_BF16, 2, 160),
                                   .y = view(out, 0, ASSAY_BF16, 2, 160)};
-    return add_row_launch(&args, launch);
+    return DEVICE_LAUNCH(add_route_row)(&args, launch);
 }
 
 static assay_status silu_mul_f32(struct simt_launch *launch, const uint32_t *in, uint32_t *out)
@@ -66,7 +66,7 @@ static assay_status silu_mul_f32(struct simt_launch *launch, const uint32_t *in,
     struct assay_silu_mul_args args = {.gate = view(in, 0, ASSAY_F32, 2, 80),
                                        .up = view(in, 160, ASSAY_F32, 2, 80),
                                        .y = view(out, 0, ASSAY_F32, 2, 80)};
-    return silu_mul_row_launch(&args, launch);
+    return DEVICE_LAUNCH(silu_mul_route_row)(&args, launch);
 }
 
 const struct fragment_op row_ops[] = {
