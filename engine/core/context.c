@@ -94,7 +94,7 @@ static assay_status workspace_alloc(struct assay_context *context, size_t bytes,
     (void)context;
     *memory = assay_alloc_aligned(bytes);
     if (*memory == NULL)
-        return assay_fail(error, ASSAY_E_MEMORY, "context", "workspace",
+        return assay_fail(error, ASSAY_E_MEMORY, "context", "workspace_bytes",
                           "cannot allocate %zu bytes", bytes);
     return ASSAY_OK;
 }

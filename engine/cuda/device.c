@@ -55,16 +55,18 @@ int assay_device_count(void)
     return count;
 }
 
-static assay_status check_index(int index, struct assay_error *error)
+static assay_status check_index(int index, const char *where, struct assay_error *error)
 {
     int count = assay_device_count();
     if (count == 0)
-        return assay_fail(error, ASSAY_E_NOT_FOUND, "device", "",
+        return assay_fail(error, ASSAY_E_NOT_FOUND, where, "device",
                           "no CUDA device or driver was found; nvidia-smi shows what the driver "
                           "sees");
     if (index < 0 || index >= count)
-        return assay_fail(error, ASSAY_E_NOT_FOUND, "device", "", "there is no device %d, only 0 "
-                          "to %d", index, count - 1);
+        return assay_fail(error, ASSAY_E_NOT_FOUND, where, "device",
+                          "there is no device %d, only 0 "
+                          "to %d",
+                          index, count - 1);
     return ASSAY_OK;
 }
 
@@ -72,7 +74,7 @@ assay_status assay_device_describe(int index, struct assay_device *device,
                                    struct assay_error *error)
 {
     *device = (struct assay_device){0};
-    ASSAY_TRY(check_index(index, error));
+    ASSAY_TRY(check_index(index, "devices", error));
     struct cudaDeviceProp properties;
     TRY_CUDA(error, cudaGetDeviceProperties, &properties, index);
     snprintf(device->name, sizeof device->name, "%.127s", properties.name);
@@ -89,7 +91,7 @@ assay_status assay_device_describe(int index, struct assay_device *device,
 assay_status cuda_device_open(int index, struct cuda_device **device, struct assay_error *error)
 {
     *device = NULL;
-    ASSAY_TRY(check_index(index, error));
+    ASSAY_TRY(check_index(index, "context", error));
     struct cuda_device *d = assay_alloc_zero(1, sizeof *d);
     if (d == NULL)
         return assay_fail(error, ASSAY_E_MEMORY, "device", "", "cannot allocate a device record");
@@ -296,11 +298,11 @@ assay_status assay_graph_end(assay_context *context, assay_graph **graph)
     g->graph = recorded;
     g->workspace_generation = context->workspace_generation;
     if (status == ASSAY_OK)
-        status = check(cudaGraphGetNodes(recorded, NULL, &g->num_nodes), "cudaGraphGetNodes",
-                       error);
+        status =
+            check(cudaGraphGetNodes(recorded, NULL, &g->num_nodes), "cudaGraphGetNodes", error);
     if (status == ASSAY_OK)
-        status = check(cudaGraphInstantiate(&g->executable, recorded, 0), "cudaGraphInstantiate",
-                       error);
+        status =
+            check(cudaGraphInstantiate(&g->executable, recorded, 0), "cudaGraphInstantiate", error);
     if (status != ASSAY_OK) {
         assay_graph_destroy(g);
         return status;

@@ -14,6 +14,7 @@
     X(verify, "verify routes against the oracle")                       \
     X(mutants, "plant faults and count the killed")                     \
     X(bench, "measure routes against their floors")                     \
+    X(devices, "list the CUDA devices")                                 \
     X(ops, "list all ops and their routes")
 
 #endif

@@ -25,13 +25,15 @@ enum {
     OPTION_JSON,
     OPTION_JUNIT,
     OPTION_PRECISION,
-    OPTION_BACKEND
+    OPTION_BACKEND,
+    OPTION_DEVICE
 };
 
 struct verify_options {
     char **arguments;
     int num_arguments;
     enum assay_backend backend;
+    int device;
     uint64_t seed;
     int jobs;
     bool list, full, oracle, vectors;
@@ -75,6 +77,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         for (o->backend = ASSAY_CPU; strcmp(assay_backend_name(o->backend), argument) != 0;)
             if (++o->backend == ASSAY_NUM_BACKENDS)
                 argp_error(state, "there is no backend \"%s\"", argument);
+        return 0;
+    case OPTION_DEVICE:
+        o->device = (int)tool_integer(state, "--device", argument, 0, 1023);
         return 0;
     case OPTION_PRECISION:
         o->precision = (long)tool_integer(state, "--precision", argument, 64, 65536);
@@ -141,6 +146,7 @@ static const char *unknown_pattern(const struct verify_options *o)
 
 struct sweep {
     enum assay_backend backend;
+    int device;
     struct case_list list;
     struct verify_report report;
     atomic_llong next;
@@ -149,10 +155,11 @@ struct sweep {
     struct progress progress;
 };
 
-static assay_context *new_context(enum assay_backend backend)
+static assay_context *new_context(enum assay_backend backend, int device)
 {
     struct assay_context_options options = assay_context_defaults();
     options.backend = backend;
+    options.device = device;
     assay_context *context;
     struct assay_error error = {0};
     if (assay_context_create(&options, &context, &error) != ASSAY_OK)
@@ -163,7 +170,7 @@ static assay_context *new_context(enum assay_backend backend)
 static void *sweep_worker(void *argument)
 {
     struct sweep *s = argument;
-    assay_context *context = new_context(s->backend);
+    assay_context *context = new_context(s->backend, s->device);
     if (context == NULL)
         return NULL;
     for (;;) {
@@ -218,7 +225,7 @@ static bool collect(struct sweep *s, const struct verify_options *o)
 
 static void shrink_failures(struct sweep *s)
 {
-    assay_context *context = new_context(s->backend);
+    assay_context *context = new_context(s->backend, s->device);
     for (int i = 0; i < s->report.num_rows && context != NULL; i++) {
         struct verify_row *row = &s->report.rows[i];
         for (int k = 0; k < row->num_failures; k++)
@@ -363,7 +370,7 @@ static int check_file(assay_context *context, const char *path, struct vector_co
 
 static int run_vectors(const struct verify_options *o)
 {
-    assay_context *context = new_context(o->backend);
+    assay_context *context = new_context(o->backend, o->device);
     if (context == NULL)
         return TOOL_USAGE;
     struct vector_count count = {0, 0, 0};
@@ -398,7 +405,7 @@ static int run_one(const char *text, const struct verify_options *o)
     }
     /* a route named in the case brings its backend */
     const struct assay_route *route = assay_route_find(c.route, NULL);
-    assay_context *context = new_context(route != NULL ? route->backend : o->backend);
+    assay_context *context = new_context(route != NULL ? route->backend : o->backend, o->device);
     if (context == NULL)
         return TOOL_USAGE;
     struct verify_outcome outcome;
@@ -441,6 +448,7 @@ int tool_verify(int argc, char **argv)
         {"full", OPTION_FULL, NULL, 0, "Many more seeded mixtures", 0},
         {"oracle", OPTION_ORACLE, NULL, 0, "Check the FP64 oracles against MPFR instead", 0},
         {"backend", OPTION_BACKEND, "NAME", 0, "Whose routes: cpu, cuda, simt (cpu)", 0},
+        {"device", OPTION_DEVICE, "N", 0, "Backend cuda: which device (0)", 0},
         {"precision", OPTION_PRECISION, "BITS", 0, "Of MPFR with --oracle (256)", 0},
         {"vectors", OPTION_VECTORS, NULL, 0, "The arguments are files of golden vectors", 0},
         {"json", OPTION_JSON, "FILE", 0, "Write the report as JSON", 0},
@@ -460,7 +468,8 @@ int tool_verify(int argc, char **argv)
     if (one_case(&o))
         return run_one(o.arguments[0], &o);
     struct sweep sweep = {
-        .mutex = PTHREAD_MUTEX_INITIALIZER, .report = {.seed = o.seed}, .backend = o.backend};
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .report = {.seed = o.seed}, .backend = o.backend,
+        .device = o.device};
     int status = TOOL_USAGE;
     const char *unknown = unknown_pattern(&o);
     if (unknown != NULL)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <assay/device.h>
 #include <assay/ops/add.h>
 #include <assay/route.h>
 #include <assay/testing.h>
@@ -84,13 +85,27 @@ Test(context, wrong_options)
     options.num_threads = 1025;
     refuse(options, ASSAY_E_ARG, "num_threads", "1025");
     options = assay_context_defaults();
-    options.backend = ASSAY_CUDA;
-    refuse(options, ASSAY_E_UNSUPPORTED, "backend", "cuda");
     options.backend = ASSAY_NUM_BACKENDS;
     refuse(options, ASSAY_E_UNSUPPORTED, "backend", "?");
     options = assay_context_defaults();
     options.workspace_bytes = SIZE_MAX;
     refuse(options, ASSAY_E_MEMORY, "workspace_bytes", "18446744073709551615");
+}
+
+/* Without the backend, without a device, with a number that no device has: each says so. */
+Test(context, backend_cuda)
+{
+    struct assay_context_options options = assay_context_defaults();
+    options.backend = ASSAY_CUDA;
+    if (assay_route_find("add.row.cuda", NULL) == NULL) {
+        refuse(options, ASSAY_E_UNSUPPORTED, "backend", "cuda");
+        return;
+    }
+    options.device = assay_device_count();
+    refuse(options, ASSAY_E_NOT_FOUND, "device",
+           options.device == 0 ? "no CUDA device" : "there is no device");
+    options.device = -1;
+    refuse(options, ASSAY_E_NOT_FOUND, "device", "no ");
 }
 
 /* A context of the executor takes the executor's routes and no other, where it is built. */

@@ -35,6 +35,8 @@ bool trial_create(struct trial *trial, const struct assay_case *c);
 void trial_destroy(struct trial *trial);
 /* Live memory as built; output elements poisoned with pattern 0 or 1. */
 void trial_restore(struct trial *trial, int pattern);
+/* The op on the trial's memory in the context's backend; waits for the result. */
+assay_status trial_run(struct trial *trial, assay_context *context);
 /* The buffer of this args field; NULL when there is none. With layout inplace the first output is
  * the first input's buffer: then role is BUFFER_INOUT under the output's name. */
 struct trial_buffer *trial_find(struct trial *trial, const char *name);

@@ -89,7 +89,7 @@ static const struct assay_route *expected_route(const struct run *r)
 static assay_status invoke(struct run *r)
 {
     double start = now();
-    assay_status status = assay_run_op(r->context, r->spec->op, r->trial->args);
+    assay_status status = trial_run(r->trial, r->context);
     if (r->outcome->seconds == 0)
         r->outcome->seconds = now() - start;
     return status;
