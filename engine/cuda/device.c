@@ -15,6 +15,8 @@ struct cuda_device {
     int index;
     cudaStream_t stream;
     bool recording;
+    void *handle; /* of cuBLAS */
+    void (*destroy_handle)(void *handle);
 };
 
 struct assay_graph {
@@ -114,6 +116,8 @@ void cuda_device_close(struct cuda_device *device)
         return;
     (void)cudaSetDevice(device->index);
     (void)cudaStreamSynchronize(device->stream);
+    if (device->handle != NULL)
+        device->destroy_handle(device->handle);
     (void)cudaStreamDestroy(device->stream);
     assay_free(device);
 }
@@ -121,6 +125,17 @@ void cuda_device_close(struct cuda_device *device)
 void *cuda_device_stream(const struct cuda_device *device)
 {
     return device->stream;
+}
+
+void *cuda_device_handle(const struct cuda_device *device)
+{
+    return device->handle;
+}
+
+void cuda_device_keep(struct cuda_device *device, void *handle, void (*destroy)(void *handle))
+{
+    device->handle = handle;
+    device->destroy_handle = destroy;
 }
 
 bool cuda_device_is_recording(const struct cuda_device *device)

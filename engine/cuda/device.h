@@ -21,6 +21,9 @@ ASSAY_MUST_USE assay_status cuda_device_alloc(struct cuda_device *device, size_t
 void cuda_device_free(struct cuda_device *device, void *memory);
 /* The device's cudaStream_t. */
 void *cuda_device_stream(const struct cuda_device *device);
+/* A library's handle that lives as long as the device record: NULL until one is kept. */
+void *cuda_device_handle(const struct cuda_device *device);
+void cuda_device_keep(struct cuda_device *device, void *handle, void (*destroy)(void *handle));
 bool cuda_device_is_recording(const struct cuda_device *device);
 ASSAY_MUST_USE assay_status cuda_device_fill(struct cuda_device *device, void *memory, int byte,
                                              size_t bytes, struct assay_error *error);

@@ -129,10 +129,14 @@ int bench_begin(struct bench *b)
 {
     struct assay_context_options options = assay_context_defaults();
     options.num_threads = b->options.num_threads;
+    options.backend = b->options.backend;
+    options.device = b->options.device;
     struct assay_error error = {0};
     b->rows = json_array();
     if (assay_context_create(&options, &b->context, &error) != ASSAY_OK)
         return tool_report(&error);
+    if (b->options.backend == ASSAY_CUDA)
+        return bench_device_begin(b);
     b->copy_bandwidth = measure_copy(b->options.num_threads, b->options.seconds);
     b->madd_rate =
         measure_madds(assay_context_isa(b->context), b->options.num_threads, b->options.seconds);
@@ -145,6 +149,14 @@ int bench_begin(struct bench *b)
 
 void bench_machine(struct bench *b)
 {
+    if (b->options.backend == ASSAY_CUDA) {
+        printf("device: %s: copy %.2f TB/s (read + write), %.0f TFLOP/s (bf16, cuBLAS)\n",
+               b->device.name, b->copy_bandwidth * 1e-12, 2 * b->madd_rate * 1e-12);
+        add_row(b, json_pack("{s:s, s:s, s:f, s:f}", "what", "device", "name", b->device.name,
+                             "copy_bytes_per_second", b->copy_bandwidth, "madds_per_second",
+                             b->madd_rate));
+        return;
+    }
     printf("machine: %s, %d thread%s: copy %.1f GB/s (read + write), %.1f G multiply-adds/s "
            "(binary32)\n",
            assay_isa_name(assay_context_isa(b->context)), b->options.num_threads,
@@ -174,7 +186,8 @@ static void print_route(struct bench *b, const struct assay_case *c, const char 
                         double seconds, const struct assay_floor *f)
 {
     double bytes = f->bytes_read + f->bytes_written;
-    double memory = bytes / b->copy_bandwidth, compute = f->operations / 2 / b->madd_rate;
+    double memory = bytes / b->copy_bandwidth,
+           compute = b->madd_rate > 0 ? f->operations / 2 / b->madd_rate : 0;
     double floor = fmax(memory, compute);
     char text[CASE_TEXT_BYTES];
     case_print(c, text);
@@ -191,18 +204,24 @@ static bool bench_route(struct bench *b, const struct assay_case *c,
                         const struct assay_route *route)
 {
     struct trial trial;
-    if (!trial_create(&trial, c)) {
+    bool on_device = b->options.backend == ASSAY_CUDA;
+    if (!(on_device ? bench_device_trial(&trial, c) : trial_create(&trial, c))) {
         trial_destroy(&trial);
         fprintf(stderr, "assay bench: out of memory for a case of %s\n", c->spec->op->name);
         return false;
     }
-    trial_restore(&trial, 0);
+    if (!on_device)
+        trial_restore(&trial, 0);
     struct route_run r = {b, c->spec->op, trial.args, ASSAY_OK};
     bool takes = (route->accepts == NULL || route->accepts(trial.args)) &&
                  assay_context_force_route(b->context, NULL) == ASSAY_OK &&
                  assay_context_force_route(b->context, route->name) == ASSAY_OK;
     if (takes) {
-        double seconds = fastest(run_route, &r, b->options.seconds);
+        double seconds = 0;
+        if (on_device)
+            r.status = bench_device_case(b, &trial, &seconds);
+        else
+            seconds = fastest(run_route, &r, b->options.seconds);
         struct assay_floor floor = c->spec->op->floor(trial.args);
         if (r.status != ASSAY_OK)
             fprintf(stderr, "assay bench: %s: %s\n", route->name,
@@ -226,7 +245,7 @@ void bench_case(struct bench *b, const struct assay_case *c)
         if (route->backend != assay_context_backend(b->context) ||
             route->isa > assay_context_isa(b->context) || (c->route[0] != '\0' && !named))
             continue;
-        if (route->isa == ASSAY_ISA_PORTABLE && measured && !named)
+        if (route->backend == ASSAY_CPU && route->isa == ASSAY_ISA_PORTABLE && measured && !named)
             continue;
         measured = bench_route(b, c, route) || measured;
     }

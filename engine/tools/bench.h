@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include <assay/context.h>
+#include <assay/device.h>
 
 #include "case.h"
 
@@ -15,6 +16,8 @@ struct bench_options {
     char **arguments;
     int num_arguments;
     int num_threads;
+    enum assay_backend backend;
+    int device;
     double seconds; /* of one measurement */
     const char *deck, *model, *json;
 };
@@ -22,8 +25,9 @@ struct bench_options {
 struct bench {
     struct bench_options options;
     assay_context *context;
-    double copy_bandwidth; /* bytes read + written a second, `num_threads` threads */
-    double madd_rate;      /* binary32 multiply-adds a second, `num_threads` threads */
+    double copy_bandwidth;      /* bytes read + written a second, `num_threads` threads */
+    double madd_rate;           /* binary32 multiply-adds a second, `num_threads` threads */
+    struct assay_device device; /* backend cuda */
     json_t *rows;
 };
 
@@ -36,5 +40,11 @@ void bench_oracle(struct bench *bench);
 int bench_decode(struct bench *bench);
 int bench_write(struct bench *bench);
 void bench_end(struct bench *bench);
+
+/* bench_device.c: backend cuda. The device's two rates; a trial of the case without host memory for
+ * its large buffers; seconds of one call on the forced route. */
+int bench_device_begin(struct bench *bench);
+bool bench_device_trial(struct trial *trial, const struct assay_case *c);
+assay_status bench_device_case(struct bench *bench, struct trial *trial, double *seconds);
 
 #endif

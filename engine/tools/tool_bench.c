@@ -12,7 +12,15 @@
 
 #include "tools/bench.h"
 
-enum { OPTION_DECK = 256, OPTION_MODEL, OPTION_SECONDS, OPTION_JSON, OPTION_ONLY };
+enum {
+    OPTION_DECK = 256,
+    OPTION_MODEL,
+    OPTION_SECONDS,
+    OPTION_JSON,
+    OPTION_ONLY,
+    OPTION_BACKEND,
+    OPTION_DEVICE
+};
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -20,6 +28,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case 't':
         o->num_threads = (int)tool_integer(state, "--threads", argument, 1, 1024);
+        return 0;
+    case OPTION_BACKEND:
+        if (strcmp(argument, "cpu") != 0 && strcmp(argument, "cuda") != 0)
+            argp_error(state, "--backend: cpu or cuda, not \"%s\"", argument);
+        o->backend = strcmp(argument, "cuda") == 0 ? ASSAY_CUDA : ASSAY_CPU;
+        return 0;
+    case OPTION_DEVICE:
+        o->device = (int)tool_integer(state, "--device", argument, 0, 1023);
         return 0;
     case OPTION_DECK:
         o->deck = argument;
@@ -88,7 +104,9 @@ static int run_decks(struct bench *b)
         return run_deck(b, b->options.deck);
     glob_t found;
     int status = TOOL_OK;
-    if (glob(ASSAY_DECK_DIR "/*/perf_*.deck", 0, NULL, &found) != 0) {
+    const char *pattern = b->options.backend == ASSAY_CUDA ? ASSAY_DECK_DIR "/*/device_*.deck"
+                                                           : ASSAY_DECK_DIR "/*/perf_*.deck";
+    if (glob(pattern, 0, NULL, &found) != 0) {
         fprintf(stderr, "assay bench: no decks in %s; name one with --deck\n", ASSAY_DECK_DIR);
         return TOOL_USAGE;
     }
@@ -106,12 +124,15 @@ static const char doc[] =
     "\vExamples:\n"
     "  assay bench linear\n"
     "  assay bench decode --model golden/models/tiny-hybrid --threads 2\n"
-    "  assay bench oracle\n";
+    "  assay bench oracle\n"
+    "  assay bench --backend cuda --json device.json\n";
 
 int tool_bench(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"threads", 't', "N", 0, "Threads of the routes and of the peer (1)", 0},
+        {"backend", OPTION_BACKEND, "NAME", 0, "cpu or cuda (cpu)", 0},
+        {"device", OPTION_DEVICE, "N", 0, "Backend cuda: which device (0)", 0},
         {"deck", OPTION_DECK, "FILE", 0, "Case descriptors to measure, one a line", 0},
         {"model", OPTION_MODEL, "DIR", 0, "Model for decode", 0},
         {"seconds", OPTION_SECONDS, "S", 0, "Time for each measurement (0.2)", 0},
@@ -127,9 +148,11 @@ int tool_bench(int argc, char **argv)
         bench_machine(&b);
     if (status == TOOL_OK)
         status = run_decks(&b);
-    if (status == TOOL_OK && (wanted(&b.options, "peer") || wanted(&b.options, "linear")))
+    bool on_host = b.options.backend == ASSAY_CPU;
+    if (status == TOOL_OK && on_host &&
+        (wanted(&b.options, "peer") || wanted(&b.options, "linear")))
         bench_peer(&b);
-    if (status == TOOL_OK && wanted(&b.options, "oracle"))
+    if (status == TOOL_OK && on_host && wanted(&b.options, "oracle"))
         bench_oracle(&b);
     if (status == TOOL_OK && wanted(&b.options, "decode"))
         status = bench_decode(&b);

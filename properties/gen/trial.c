@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "philox.h"
 #include "values.h"
@@ -66,6 +67,35 @@ static unsigned char *element_address(const struct assay_tensor *tensor, int64_t
     return (unsigned char *)tensor->data + offset * (int64_t)assay_dtype_bytes(tensor->dtype);
 }
 
+/* Addresses only: a device's buffer takes their place. */
+static struct trial_buffer *new_virtual(struct trial_state *s, struct trial_buffer *b,
+                                        size_t before)
+{
+    void *addresses =
+        mmap(NULL, b->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (addresses == MAP_FAILED) {
+        *b = (struct trial_buffer){.bytes = 0};
+        s->out_of_memory = true;
+        return NULL;
+    }
+    b->live = addresses;
+    b->is_virtual = true;
+    b->tensor.data = b->live + before;
+    s->num_buffers++;
+    return b;
+}
+
+static bool has_memory(const struct trial *trial, const struct assay_tensor *tensor)
+{
+    const unsigned char *data = tensor->data;
+    for (int i = 0; i < trial->state->num_buffers; i++) {
+        const struct trial_buffer *b = &trial->state->buffer[i];
+        if (data >= b->live && data < b->live + b->bytes)
+            return !b->is_virtual;
+    }
+    return data != NULL;
+}
+
 static struct trial_buffer *new_buffer(struct trial *trial, const char *name,
                                        enum assay_dtype dtype, int rank, const int64_t *extent,
                                        enum buffer_role role)
@@ -86,6 +116,8 @@ static struct trial_buffer *new_buffer(struct trial *trial, const char *name,
     size_t size = assay_dtype_bytes(dtype);
     size_t before = GUARD_ELEMENTS + (strided ? STRIDE_OFFSET : 0);
     b->bytes = ((size_t)elements + before + GUARD_ELEMENTS) * size;
+    if (s->largest > 0 && b->bytes > s->largest && dtype != ASSAY_I32 && dtype != ASSAY_I64)
+        return new_virtual(s, b, before * size);
     b->live = malloc(b->bytes);
     b->pristine = malloc(b->bytes);
     b->owned = calloc(b->bytes, 1);
@@ -111,6 +143,8 @@ static struct trial_buffer *new_buffer(struct trial *trial, const char *name,
 
 static void own(struct trial_buffer *b, int64_t first, int64_t count)
 {
+    if (b->is_virtual)
+        return;
     size_t size = assay_dtype_bytes(b->tensor.dtype);
     for (int64_t i = first; i < first + count; i++)
         memset(b->owned + (element_address(&b->tensor, i) - b->live), 1, size);
@@ -118,6 +152,8 @@ static void own(struct trial_buffer *b, int64_t first, int64_t count)
 
 static void draw(struct trial *trial, struct trial_buffer *b, struct values values)
 {
+    if (b->is_virtual)
+        return;
     int64_t count = assay_tensor_count(&b->tensor);
     int64_t inner = b->tensor.extent[b->tensor.rank - 1];
     for (int64_t i = 0; i < count; i++) {
@@ -196,16 +232,14 @@ struct assay_tensor trial_inout_slots(struct trial *trial, const char *name, enu
 
 void trial_put(struct trial *trial, const struct assay_tensor *tensor, int64_t index, double value)
 {
-    (void)trial;
-    if (tensor->data != NULL)
+    if (has_memory(trial, tensor))
         oracle_put(tensor, index, value);
 }
 
 void trial_put_int(struct trial *trial, const struct assay_tensor *tensor, int64_t index,
                    int64_t value)
 {
-    (void)trial;
-    if (tensor->data != NULL)
+    if (has_memory(trial, tensor))
         oracle_put_int(tensor, index, value);
 }
 
@@ -228,16 +262,23 @@ void trial_claim(struct trial *trial, const char *what, bool happened)
 
 bool trial_create(struct trial *trial, const struct assay_case *c)
 {
+    return trial_create_sized(trial, c, 0);
+}
+
+bool trial_create_sized(struct trial *trial, const struct assay_case *c, size_t largest)
+{
     *trial = (struct trial){.c = c};
     trial->args = calloc(1, c->spec->op->args_bytes);
     trial->state = calloc(1, sizeof *trial->state);
     if (trial->args == NULL || trial->state == NULL)
         return false;
+    trial->state->largest = largest;
     if (!c->spec->build(trial) || trial->state->out_of_memory)
         return false;
     for (int i = 0; i < trial->state->num_buffers; i++) {
         struct trial_buffer *b = &trial->state->buffer[i];
-        memcpy(b->pristine, b->live, b->bytes);
+        if (!b->is_virtual)
+            memcpy(b->pristine, b->live, b->bytes);
     }
     return true;
 }
@@ -246,7 +287,10 @@ void trial_destroy(struct trial *trial)
 {
     if (trial->state != NULL) {
         for (int i = 0; i < trial->state->num_buffers; i++) {
-            free(trial->state->buffer[i].live);
+            if (trial->state->buffer[i].is_virtual)
+                munmap(trial->state->buffer[i].live, trial->state->buffer[i].bytes);
+            else
+                free(trial->state->buffer[i].live);
             free(trial->state->buffer[i].pristine);
             free(trial->state->buffer[i].owned);
         }

@@ -20,18 +20,23 @@ struct trial_buffer {
     unsigned char *pristine;    /* as built */
     unsigned char *owned;       /* one byte for each byte of live: 1 where an output may write */
     size_t bytes;
+    bool is_virtual; /* live is reserved addresses without memory; pristine and owned are NULL */
 };
 
 struct trial_state {
     struct trial_buffer buffer[TRIAL_MAX_BUFFERS];
     int num_buffers;
     bool out_of_memory;
+    size_t largest; /* larger buffers are virtual; 0: none is */
     const char *unmet_claim; /* first claim that did not hold */
     int num_claims;
 };
 
 /* Builds the case. False when out of memory. Destroy in any case. */
 bool trial_create(struct trial *trial, const struct assay_case *c);
+/* The same where elements do not matter: buffers of floats above `largest` bytes have addresses and
+ * no memory, so that sizes of real models need none on the host. Not for trial_restore. */
+bool trial_create_sized(struct trial *trial, const struct assay_case *c, size_t largest);
 void trial_destroy(struct trial *trial);
 /* Live memory as built; output elements poisoned with pattern 0 or 1. */
 void trial_restore(struct trial *trial, int pattern);

@@ -16,7 +16,7 @@ static const int64_t widths[] = {1, 2, 3, 7, 9, 64, 96, 128, 256, -1};
 
 static const struct case_param params[] = {
     {.name = "T", .kind = CASE_COUNT, .hi = 512, .fallback = 3, .values = token_counts},
-    {.name = "start", .kind = CASE_COUNT, .hi = 4096, .fallback = 5, .values = starts},
+    {.name = "start", .kind = CASE_COUNT, .hi = 1 << 20, .fallback = 5, .values = starts},
     {.name = "spare", .kind = CASE_COUNT, .hi = 64, .fallback = 2, .values = spares},
     {.name = "G", .kind = CASE_COUNT, .lo = 1, .hi = 16, .fallback = 2, .values = head_counts},
     {.name = "D", .kind = CASE_COUNT, .lo = 1, .hi = 512, .fallback = 33, .values = widths},
