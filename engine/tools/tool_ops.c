@@ -36,6 +36,13 @@ static const char *isa(const struct assay_route *route)
     return route->backend == ASSAY_CPU ? assay_isa_name(route->isa) : "-";
 }
 
+/* What rows do not depend on. */
+static const char *invariance(const struct assay_route *route)
+{
+    static const char *const names[] = {"-", "batch", "width", "batch, width"};
+    return names[route->invariance & (ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT)];
+}
+
 static void print_text(const struct assay_op *op)
 {
     printf("%s: %s\n", op->name, op->summary);
@@ -59,10 +66,12 @@ static void print_cell(const char *text)
 static void print_markdown(const struct assay_op *op)
 {
     printf("\n## %s\n\n`%s`\n\n", op->name, op->summary);
-    printf("| route | profile | instruction set | taken when |\n|---|---|---|---|\n");
+    printf("| route | profile | instruction set | invariant in | taken when |\n"
+           "|---|---|---|---|---|\n");
     for (int i = 0; i < assay_op_num_routes(op); i++) {
         const struct assay_route *route = assay_op_route(op, i);
-        printf("| `%s` | %s | %s | ", route->name, assay_profile_name(route->profile), isa(route));
+        printf("| `%s` | %s | %s | %s | ", route->name, assay_profile_name(route->profile),
+               isa(route), invariance(route));
         print_cell(when(route));
         printf(" |\n");
     }
@@ -97,7 +106,9 @@ int tool_ops(int argc, char **argv)
     if (markdown)
         printf("# Ops and routes\n\nWritten by `assay ops --markdown`. Dispatch takes the first "
                "route of an op whose condition holds\nand whose instruction set the processor "
-               "has.\n");
+               "has. Invariant in: a row's bits do not depend on\nthe other rows of the call "
+               "(batch), on how many rows the call has or how a sequence is split\ninto calls "
+               "(width); held by `assay verify --invariance`.\n");
     for (int i = 0; i < num_ops; i++) {
         if (markdown)
             print_markdown(ops[i]);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tools/progress.h"
+#include "tools/verify_invariance.h"
 #include "tools/verify_report.h"
 
 enum {
@@ -26,7 +27,8 @@ enum {
     OPTION_JUNIT,
     OPTION_PRECISION,
     OPTION_BACKEND,
-    OPTION_DEVICE
+    OPTION_DEVICE,
+    OPTION_INVARIANCE
 };
 
 struct verify_options {
@@ -36,7 +38,7 @@ struct verify_options {
     int device;
     uint64_t seed;
     int jobs;
-    bool list, full, oracle, vectors;
+    bool list, full, oracle, vectors, invariance;
     long precision;
     const char *json, *junit;
 };
@@ -70,6 +72,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case OPTION_ORACLE:
         o->oracle = true;
         return 0;
+    case OPTION_INVARIANCE:
+        o->invariance = true;
+        return 0;
     case OPTION_VECTORS:
         o->vectors = true;
         return 0;
@@ -99,6 +104,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             argp_error(state, "--vectors goes with no other mode or report");
         if (o->vectors && o->num_arguments == 0)
             argp_error(state, "--vectors needs at least one file");
+        if (o->invariance && (o->vectors || o->oracle || o->list || o->full || o->json != NULL ||
+                              o->junit != NULL || one_case(o)))
+            argp_error(state, "--invariance goes with no other mode, report or descriptor");
         if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
             argp_error(state, "--oracle goes with no other mode or report");
         if (o->list && (o->json != NULL || o->junit != NULL))
@@ -388,6 +396,23 @@ static int run_vectors(const struct verify_options *o)
     return count.bad > 0 ? TOOL_FAILED : flushed;
 }
 
+/* ---- invariance ----------------------------------------------------------------------------- */
+
+static bool is_wanted(const void *user, const char *op, const char *route)
+{
+    return matches(user, op, route);
+}
+
+static int run_invariance(const struct verify_options *o)
+{
+    assay_context *context = new_context(o->backend, o->device);
+    if (context == NULL)
+        return TOOL_USAGE;
+    int status = verify_invariance_report(context, is_wanted, o);
+    assay_context_destroy(context);
+    return status;
+}
+
 /* ---- one case ------------------------------------------------------------------------------- */
 
 static int run_one(const char *text, const struct verify_options *o)
@@ -436,6 +461,7 @@ static const char doc[] =
     "  assay verify rmsnorm             one op\n"
     "  assay verify '*.avx2.cpu' --full --seed 7\n"
     "  assay verify 'rmsnorm rows=3 H=65 dist=large route=rmsnorm.avx2.cpu seed=9'\n"
+    "  assay verify --invariance        what the rows of each route depend on\n"
     "  assay verify rope --oracle       the FP64 oracle against MPFR\n"
     "  assay verify --vectors golden/ops/rope/special.vec\n";
 
@@ -450,6 +476,8 @@ int tool_verify(int argc, char **argv)
         {"backend", OPTION_BACKEND, "NAME", 0, "Whose routes: cpu, cuda, simt (cpu)", 0},
         {"device", OPTION_DEVICE, "N", 0, "Backend cuda: which device (0)", 0},
         {"precision", OPTION_PRECISION, "BITS", 0, "Of MPFR with --oracle (256)", 0},
+        {"invariance", OPTION_INVARIANCE, NULL, 0,
+         "Measure what the rows of a route do not depend on instead", 0},
         {"vectors", OPTION_VECTORS, NULL, 0, "The arguments are files of golden vectors", 0},
         {"json", OPTION_JSON, "FILE", 0, "Write the report as JSON", 0},
         {"junit", OPTION_JUNIT, "FILE", 0, "Write the report as JUnit XML", 0},
@@ -467,15 +495,18 @@ int tool_verify(int argc, char **argv)
         return run_vectors(&o);
     if (one_case(&o))
         return run_one(o.arguments[0], &o);
-    struct sweep sweep = {
-        .mutex = PTHREAD_MUTEX_INITIALIZER, .report = {.seed = o.seed}, .backend = o.backend,
-        .device = o.device};
+    struct sweep sweep = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                          .report = {.seed = o.seed},
+                          .backend = o.backend,
+                          .device = o.device};
     int status = TOOL_USAGE;
     const char *unknown = unknown_pattern(&o);
     if (unknown != NULL)
         fprintf(stderr, "assay verify: %s: %s\n", unknown,
                 is_descriptor(unknown) ? "a descriptor must be the only argument"
                                        : "no op or route is called so; see: assay ops");
+    else if (o.invariance)
+        status = run_invariance(&o);
     else if (!collect(&sweep, &o))
         fprintf(stderr, "assay verify: out of memory\n");
     else if (sweep.list.num_cases == 0)

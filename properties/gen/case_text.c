@@ -12,7 +12,7 @@
 
 #include "values.h"
 
-static const char *const layout_names[CASE_NUM_LAYOUTS] = {"packed", "strided", "inplace"};
+static const char *const layout_names[CASE_NUM_LAYOUTS] = {"packed", "strided", "inplace", "far"};
 
 static int param_index(const struct case_spec *spec, const char *name)
 {

@@ -107,6 +107,9 @@ static void one_at_a_time(struct enumeration *e)
             append(e, c);
         }
     }
+    base.layout = CASE_FAR;
+    append(e, base);
+    base.layout = CASE_PACKED;
     for (int i = 0; i < spec->num_params; i++) {
         int64_t values[MAX_VALUES];
         int count = values_of_param(e, &spec->params[i], values);

@@ -44,6 +44,9 @@ static void nan_words(enum assay_dtype dtype, uint32_t *word32, uint16_t *word16
     *word16 = dtype == ASSAY_F16 ? 0x7e00 : 0x7fc0;
 }
 
+/* Offsets past 2^32 elements and, in bf16, past 2^33 bytes. */
+static const int64_t far_elements = ((int64_t)1 << 32) + ((int64_t)1 << 20);
+
 /* Sets the view's strides and returns the elements it spans, lanes included. */
 static int64_t lay_out(struct assay_tensor *tensor, bool strided)
 {
@@ -65,6 +68,42 @@ static unsigned char *element_address(const struct assay_tensor *tensor, int64_t
         index /= tensor->extent[i];
     }
     return (unsigned char *)tensor->data + offset * (int64_t)assay_dtype_bytes(tensor->dtype);
+}
+
+/* The rows of dimension 0 far apart. Returns the elements from one row to the next. */
+static int64_t spread(struct assay_tensor *tensor)
+{
+    int64_t gap = far_elements / (tensor->extent[0] - 1) / 64 * 64;
+    if (tensor->stride[0] < gap)
+        tensor->stride[0] = gap;
+    return tensor->stride[0];
+}
+
+/* Zeroed memory of which only what is touched exists. */
+static void *sparse(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void release(void *memory, size_t bytes, bool is_mapped)
+{
+    if (memory == NULL)
+        return;
+    if (is_mapped)
+        munmap(memory, bytes);
+    else
+        free(memory);
+}
+
+static void release_buffer(struct trial_buffer *b)
+{
+    bool is_mapped = b->num_segments > 1;
+    release(b->live, b->bytes, is_mapped || b->is_virtual);
+    release(b->pristine, b->bytes, is_mapped);
+    release(b->owned, b->bytes, is_mapped);
+    *b = (struct trial_buffer){.bytes = 0};
 }
 
 /* Addresses only: a device's buffer takes their place. */
@@ -116,16 +155,23 @@ static struct trial_buffer *new_buffer(struct trial *trial, const char *name,
     size_t size = assay_dtype_bytes(dtype);
     size_t before = GUARD_ELEMENTS + (strided ? STRIDE_OFFSET : 0);
     b->bytes = ((size_t)elements + before + GUARD_ELEMENTS) * size;
+    b->num_segments = 1;
+    b->segment_bytes = b->bytes;
+    if (trial->c->layout == CASE_FAR && rank > 1 && extent[0] > 1) {
+        b->num_segments = extent[0];
+        b->segment_bytes =
+            ((size_t)b->tensor.stride[0] + before + GUARD_ELEMENTS) * size; /* packed: of a row */
+        b->segment_pitch = (size_t)spread(&b->tensor) * size;
+        b->bytes = (size_t)(extent[0] - 1) * b->segment_pitch + b->segment_bytes;
+    }
     if (s->largest > 0 && b->bytes > s->largest && dtype != ASSAY_I32 && dtype != ASSAY_I64)
         return new_virtual(s, b, before * size);
-    b->live = malloc(b->bytes);
-    b->pristine = malloc(b->bytes);
-    b->owned = calloc(b->bytes, 1);
+    bool is_far = b->num_segments > 1;
+    b->live = is_far ? sparse(b->bytes) : malloc(b->bytes);
+    b->pristine = is_far ? sparse(b->bytes) : malloc(b->bytes);
+    b->owned = is_far ? sparse(b->bytes) : calloc(b->bytes, 1);
     if (b->live == NULL || b->pristine == NULL || b->owned == NULL) {
-        free(b->live);
-        free(b->pristine);
-        free(b->owned);
-        *b = (struct trial_buffer){.bytes = 0};
+        release_buffer(b);
         s->out_of_memory = true;
         return NULL;
     }
@@ -134,10 +180,13 @@ static struct trial_buffer *new_buffer(struct trial *trial, const char *name,
     uint32_t word32;
     uint16_t word16;
     nan_words(dtype, &word32, &word16);
-    if (role == BUFFER_INPUT)
-        fill_words(b->live, b->bytes, dtype, word32, word16);
-    else
-        memset(b->live, 0xa5, b->bytes);
+    for (int64_t i = 0; i < b->num_segments; i++) {
+        unsigned char *segment = b->live + (size_t)i * b->segment_pitch;
+        if (role == BUFFER_INPUT)
+            fill_words(segment, b->segment_bytes, dtype, word32, word16);
+        else
+            memset(segment, 0xa5, b->segment_bytes);
+    }
     return b;
 }
 
@@ -277,8 +326,9 @@ bool trial_create_sized(struct trial *trial, const struct assay_case *c, size_t 
         return false;
     for (int i = 0; i < trial->state->num_buffers; i++) {
         struct trial_buffer *b = &trial->state->buffer[i];
-        if (!b->is_virtual)
-            memcpy(b->pristine, b->live, b->bytes);
+        for (int64_t k = 0; k < b->num_segments && !b->is_virtual; k++)
+            memcpy(b->pristine + (size_t)k * b->segment_pitch,
+                   b->live + (size_t)k * b->segment_pitch, b->segment_bytes);
     }
     return true;
 }
@@ -286,14 +336,8 @@ bool trial_create_sized(struct trial *trial, const struct assay_case *c, size_t 
 void trial_destroy(struct trial *trial)
 {
     if (trial->state != NULL) {
-        for (int i = 0; i < trial->state->num_buffers; i++) {
-            if (trial->state->buffer[i].is_virtual)
-                munmap(trial->state->buffer[i].live, trial->state->buffer[i].bytes);
-            else
-                free(trial->state->buffer[i].live);
-            free(trial->state->buffer[i].pristine);
-            free(trial->state->buffer[i].owned);
-        }
+        for (int i = 0; i < trial->state->num_buffers; i++)
+            release_buffer(&trial->state->buffer[i]);
     }
     free(trial->state);
     free(trial->args);
@@ -304,7 +348,9 @@ void trial_restore(struct trial *trial, int pattern)
 {
     for (int i = 0; i < trial->state->num_buffers; i++) {
         struct trial_buffer *b = &trial->state->buffer[i];
-        memcpy(b->live, b->pristine, b->bytes);
+        for (int64_t k = 0; k < b->num_segments; k++)
+            memcpy(b->live + (size_t)k * b->segment_pitch,
+                   b->pristine + (size_t)k * b->segment_pitch, b->segment_bytes);
         if (b->role != BUFFER_OUTPUT)
             continue;
         uint32_t word32;
@@ -329,9 +375,12 @@ const char *trial_damage(const struct trial *trial, bool *is_input)
     for (int i = 0; i < trial->state->num_buffers; i++) {
         const struct trial_buffer *b = &trial->state->buffer[i];
         *is_input = b->role == BUFFER_INPUT;
-        for (size_t k = 0; k < b->bytes; k++)
-            if (b->live[k] != b->pristine[k] && !b->owned[k])
-                return b->name;
+        for (int64_t segment = 0; segment < b->num_segments; segment++) {
+            size_t first = (size_t)segment * b->segment_pitch;
+            for (size_t k = first; k < first + b->segment_bytes; k++)
+                if (b->live[k] != b->pristine[k] && !b->owned[k])
+                    return b->name;
+        }
     }
     return NULL;
 }

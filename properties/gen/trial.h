@@ -20,6 +20,10 @@ struct trial_buffer {
     unsigned char *pristine;    /* as built */
     unsigned char *owned;       /* one byte for each byte of live: 1 where an output may write */
     size_t bytes;
+    /* Where there is memory: num_segments pieces of segment_bytes, segment_pitch apart, from the
+     * start of live, pristine and owned on. One piece, but with layout far. */
+    int64_t num_segments;
+    size_t segment_bytes, segment_pitch;
     bool is_virtual; /* live is reserved addresses without memory; pristine and owned are NULL */
 };
 

@@ -4,6 +4,7 @@
  * its guards, lanes and poison, and comes back whole: what a kernel writes beside its output shows
  * as it does on the host.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,10 @@
 #include "trial.h"
 
 enum { MIRROR_ALIGNMENT = 256 };
+
+/* A device has room for one mirror of this size at a time. */
+static const size_t large_mirror = (size_t)2 << 30;
+static pthread_mutex_t large_mirrors = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t rounded(size_t bytes)
 {
@@ -38,10 +43,14 @@ static assay_status transfer(const struct trial_state *s, assay_context *context
 {
     for (int i = 0; i < s->num_buffers; i++) {
         const struct trial_buffer *b = &s->buffer[i];
-        assay_status status = to_device ? assay_buffer_write(context, mirror, b->live, b->bytes)
-                                        : assay_buffer_read(context, b->live, mirror, b->bytes);
-        if (status != ASSAY_OK)
-            return status;
+        for (int64_t k = 0; k < b->num_segments; k++) {
+            size_t at = (size_t)k * b->segment_pitch;
+            assay_status status =
+                to_device ? assay_buffer_write(context, mirror + at, b->live + at, b->segment_bytes)
+                          : assay_buffer_read(context, b->live + at, mirror + at, b->segment_bytes);
+            if (status != ASSAY_OK)
+                return status;
+        }
         mirror += rounded(b->bytes);
     }
     return ASSAY_OK;
@@ -77,10 +86,15 @@ assay_status trial_run(struct trial *trial, assay_context *context)
     unsigned char *args = malloc(op->args_bytes);
     if (args == NULL)
         return ASSAY_E_MEMORY;
+    bool is_large = bytes > large_mirror;
+    if (is_large)
+        pthread_mutex_lock(&large_mirrors);
     assay_status status = assay_buffer_create(context, bytes, &mirror);
     if (status == ASSAY_OK)
         status = run_mirrored(trial, context, mirror, args);
     assay_buffer_destroy(context, mirror);
+    if (is_large)
+        pthread_mutex_unlock(&large_mirrors);
     free(args);
     return status;
 }

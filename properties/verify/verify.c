@@ -153,10 +153,19 @@ static void compare_outputs(struct run *r, const struct assay_route *route)
 /* The first byte of an output's own bytes that differs from `first`; -1 when none does. */
 static int64_t first_difference(const struct trial_buffer *b, const unsigned char *first)
 {
-    for (size_t k = 0; k < b->bytes; k++)
-        if (b->owned[k] && b->live[k] != first[k])
-            return (int64_t)k;
+    for (int64_t segment = 0; segment < b->num_segments; segment++) {
+        size_t at = (size_t)segment * b->segment_pitch;
+        for (size_t k = 0; k < b->segment_bytes; k++)
+            if (b->owned[at + k] &&
+                b->live[at + k] != first[(size_t)segment * b->segment_bytes + k])
+                return (int64_t)(at + k);
+    }
     return -1;
+}
+
+static size_t memory_of(const struct trial_buffer *b)
+{
+    return (size_t)b->num_segments * b->segment_bytes;
 }
 
 /* All live bytes, one buffer after the other; NULL when out of memory. */
@@ -164,11 +173,14 @@ static unsigned char *copy_live(const struct trial_state *s)
 {
     size_t total = 0, used = 0;
     for (int i = 0; i < s->num_buffers; i++)
-        total += s->buffer[i].bytes;
+        total += memory_of(&s->buffer[i]);
     unsigned char *copy = malloc(total > 0 ? total : 1);
     for (int i = 0; i < s->num_buffers && copy != NULL; i++) {
-        memcpy(copy + used, s->buffer[i].live, s->buffer[i].bytes);
-        used += s->buffer[i].bytes;
+        const struct trial_buffer *b = &s->buffer[i];
+        for (int64_t k = 0; k < b->num_segments; k++)
+            memcpy(copy + used + (size_t)k * b->segment_bytes,
+                   b->live + (size_t)k * b->segment_pitch, b->segment_bytes);
+        used += memory_of(b);
     }
     return copy;
 }
@@ -194,7 +206,7 @@ static void check_repeat(struct run *r)
         if (at >= 0)
             report(r, VERDICT_NOT_REPEATED, "%s: byte %lld differs in the second run",
                    s->buffer[i].name, (long long)at);
-        used += s->buffer[i].bytes;
+        used += memory_of(&s->buffer[i]);
     }
     free(first);
 }

@@ -32,6 +32,11 @@ void verify_shrink(assay_context *context, const struct assay_case *failing,
 /* Compares the FP64 oracle of the case with MPFR at `precision` and at twice that: false and a
  * message when they differ by more than their own bounds. */
 bool verify_oracle(const struct assay_case *c, long precision, char *message, size_t message_bytes);
+/* What the case's rows, on its forced route, were seen not to depend on, as a mask of enum
+ * assay_invariance; tried: what could be tried (the route must take the narrower calls). False: a
+ * call failed, see the message. */
+bool verify_invariance(assay_context *context, const struct assay_case *c, unsigned *tried,
+                       unsigned *holds, char *message, size_t message_bytes);
 /* The golden vector against both oracles (false: message), then against the forced or dispatched
  * route of the case (outcome). */
 bool verify_vector(assay_context *context, struct vector *vector, const char *route,

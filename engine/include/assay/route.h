@@ -53,6 +53,12 @@ struct assay_boundary {
     int64_t at;
 };
 
+/* What a route's row does not depend on, to the bit. Measured by `assay verify --invariance`. */
+enum assay_invariance {
+    ASSAY_BATCH_INVARIANT = 1, /* the other rows of the call */
+    ASSAY_WIDTH_INVARIANT = 2  /* how many rows the call has; ops with a state: its split in calls */
+};
+
 struct assay_route {
     const char *name; /* "linear.bf16.avx2.cpu": op, formats or method, instruction set, backend */
     enum assay_backend backend;
@@ -67,6 +73,7 @@ struct assay_route {
      * length K (products: K additions at most). The oracle's accumulation bound uses it; NULL: the
      * op has no accumulation, or its bound does not depend on the route. */
     int64_t (*depth)(int64_t inner_length);
+    unsigned invariance; /* mask of enum assay_invariance */
 };
 
 enum assay_argument_role { ASSAY_INPUT, ASSAY_OUTPUT, ASSAY_INOUT };

@@ -56,16 +56,20 @@ static const struct assay_boundary boundaries_channels[] = {
 #endif
 
 static const struct assay_route routes[] = {
-    DEVICE_ROUTE("causal_conv1d.channels", causal_conv1d_route_channels, .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_channels)
+    DEVICE_ROUTE("causal_conv1d.channels", causal_conv1d_route_channels,
+                 .invariance = ASSAY_WIDTH_INVARIANT, .profile = ASSAY_PROFILE_F32,
+                 .when = "all calls", .boundaries = boundaries_channels)
 #if defined(ASSAY_SIMD)
-    {.name = "causal_conv1d.avx512.cpu",
-     .backend = ASSAY_CPU,
-     .profile = ASSAY_PROFILE_F32,
-     .isa = ASSAY_ISA_AVX512,
-     .when = "all calls",
-     .run = causal_conv1d_route_avx512,
-     .boundaries = boundaries_avx512},
+        {.name = "causal_conv1d.avx512.cpu",
+         .invariance = ASSAY_WIDTH_INVARIANT,
+         .backend = ASSAY_CPU,
+         .profile = ASSAY_PROFILE_F32,
+         .isa = ASSAY_ISA_AVX512,
+         .when = "all calls",
+         .run = causal_conv1d_route_avx512,
+         .boundaries = boundaries_avx512},
     {.name = "causal_conv1d.avx2.cpu",
+     .invariance = ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_F32,
      .isa = ASSAY_ISA_AVX2,
@@ -74,6 +78,7 @@ static const struct assay_route routes[] = {
      .boundaries = boundaries_avx2},
 #endif
     {.name = "causal_conv1d.plain.cpu",
+     .invariance = ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_F64,
      .when = "all calls",

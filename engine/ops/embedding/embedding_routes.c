@@ -60,16 +60,20 @@ static const struct assay_boundary boundaries_row[] = {
 #endif
 
 static const struct assay_route routes[] = {
-    DEVICE_ROUTE("embedding.row", embedding_route_row, .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row)
+    DEVICE_ROUTE("embedding.row", embedding_route_row,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row)
 #if defined(ASSAY_SIMD)
-    {.name = "embedding.avx512.cpu",
-     .backend = ASSAY_CPU,
-     .profile = ASSAY_PROFILE_EXACT,
-     .isa = ASSAY_ISA_AVX512,
-     .when = "all calls",
-     .run = embedding_route_avx512,
-     .boundaries = boundaries_avx512},
+        {.name = "embedding.avx512.cpu",
+         .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+         .backend = ASSAY_CPU,
+         .profile = ASSAY_PROFILE_EXACT,
+         .isa = ASSAY_ISA_AVX512,
+         .when = "all calls",
+         .run = embedding_route_avx512,
+         .boundaries = boundaries_avx512},
     {.name = "embedding.avx2.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_EXACT,
      .isa = ASSAY_ISA_AVX2,
@@ -78,6 +82,7 @@ static const struct assay_route routes[] = {
      .boundaries = boundaries_avx2},
 #endif
     {.name = "embedding.plain.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_EXACT,
      .when = "all calls",

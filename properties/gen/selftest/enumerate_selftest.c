@@ -106,8 +106,9 @@ static void check_route(const struct case_spec *spec, const struct assay_route *
         cr_assert(case_parse(text, &parsed, message, sizeof message),
                   "adjust made an illegal case: %s: %s", text, message);
     }
-    cr_assert_eq(layouts, spec->layouts, "%s: a layout is missing", route->name);
-    for (int l = 0; l < CASE_NUM_LAYOUTS; l++)
+    /* Far is tried once for every route, whatever the spec says of the others. */
+    cr_assert_eq(layouts, spec->layouts | 1u << CASE_FAR, "%s: a layout is missing", route->name);
+    for (int l = 0; l < CASE_FAR; l++)
         if ((layouts & 1u << l) != 0)
             cr_assert_eq(dists[l], spec->dists, "%s: a distribution is missing in layout %d",
                          route->name, l);

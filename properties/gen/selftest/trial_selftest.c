@@ -105,7 +105,7 @@ Test(trial, faults_of_conduct)
 {
     static const struct {
         enum add_fault fault;
-        enum verdict_finding finding[CASE_NUM_LAYOUTS]; /* packed, strided, in place */
+        enum verdict_finding finding[CASE_FAR]; /* packed, strided, in place */
         const char *message;
     } rows[] = {
         {ADD_RIGHT, {VERDICT_PASS, VERDICT_PASS, VERDICT_PASS}, ""},
@@ -126,7 +126,7 @@ Test(trial, faults_of_conduct)
     assay_context *context = new_context();
     cr_assert_eq(assay_route_add(&faulty_add, NULL), ASSAY_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        for (int layout = 0; layout < CASE_NUM_LAYOUTS; layout++) {
+        for (int layout = 0; layout < CASE_FAR; layout++) {
             /* Packed rows have no lanes: these faults would be faults of arithmetic there. */
             bool lane = rows[i].fault == ADD_WRITES_LANE || rows[i].fault == ADD_READS_LANE;
             if (lane && layout != CASE_STRIDED)
@@ -204,7 +204,7 @@ Test(trial, unwritten_with_either_poison)
 /* Every byte of a buffer that is not an element is watched. */
 Test(trial, damage_at_every_byte)
 {
-    for (int layout = 0; layout < CASE_NUM_LAYOUTS; layout++) {
+    for (int layout = 0; layout < CASE_FAR; layout++) {
         struct assay_case c = add_case(case_spec_find("add"), (enum case_layout)layout);
         struct trial trial;
         cr_assert(trial_create(&trial, &c));

@@ -68,4 +68,5 @@ const struct case_spec case_spec_add = {
     .build = build,
     .mutants = add_mutants,
     .num_mutants = ADD_NUM_MUTANTS,
+    .row_fields = "a b y",
 };

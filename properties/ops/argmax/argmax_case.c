@@ -71,4 +71,5 @@ const struct case_spec case_spec_argmax = {
     .build = build,
     .mutants = argmax_mutants,
     .num_mutants = ARGMAX_NUM_MUTANTS,
+    .row_fields = "logits ids",
 };

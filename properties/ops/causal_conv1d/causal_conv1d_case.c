@@ -76,4 +76,6 @@ const struct case_spec case_spec_causal_conv1d = {
     .build = build,
     .mutants = causal_conv1d_mutants,
     .num_mutants = CAUSAL_CONV1D_NUM_MUTANTS,
+    .row_fields = "x y",
+    .is_sequence = true,
 };

@@ -93,4 +93,5 @@ const struct case_spec case_spec_embedding = {
     .claims = claims,
     .mutants = embedding_mutants,
     .num_mutants = EMBEDDING_NUM_MUTANTS,
+    .row_fields = "ids y",
 };

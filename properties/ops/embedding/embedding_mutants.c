@@ -41,8 +41,13 @@ static assay_status run(const void *args, enum fault fault)
         table.stride[0] = width;
     for (int64_t t = 0; t < a->ids.extent[0]; t++) {
         int64_t row = faulty_row(oracle_get_int(&a->ids, t), t, table.extent[0], fault);
+        struct assay_tensor from = table;
+        if (fault == OFFSET_32_BITS) { /* the row that 32 bits of its offset lead to */
+            uint64_t offset = (uint32_t)(uint64_t)(row * table.stride[0]);
+            from.data = (unsigned char *)table.data + offset * assay_dtype_bytes(table.dtype);
+        }
         for (int64_t i = 0; i < width; i++) {
-            double value = oracle_get(&table, row * width + i);
+            double value = oracle_get(&from, (fault == OFFSET_32_BITS ? 0 : row * width) + i);
             oracle_put(&a->y, t * width + i, faulty_value(value, width, fault));
         }
     }

@@ -17,6 +17,7 @@
     X(ID_CUT_TO_16_BITS, "id_16_bits", "ids are cut to 16 bits", "")              \
     X(ROUNDED_TO_F16, "f16", "values pass through fp16", "")                      \
     X(SCALED, "scaled", "rows are scaled by sqrt(H)", "")                         \
+    X(OFFSET_32_BITS, "offset_32_bits", "offsets are computed in 32 bits", "")    \
     X(STRIDE_IGNORED, "stride_ignored", "strided rows are read as if packed", "")
 
 enum { EMBEDDING_NUM_MUTANTS = 0 FAULT_TABLE(MUTANT_COUNT) };

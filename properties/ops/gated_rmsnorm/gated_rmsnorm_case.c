@@ -81,4 +81,6 @@ const struct case_spec case_spec_gated_rmsnorm = {
     .build = build,
     .mutants = gated_rmsnorm_mutants,
     .num_mutants = GATED_RMSNORM_NUM_MUTANTS,
+    .row_fields = "x z y",
+    .row_count = "rows",
 };

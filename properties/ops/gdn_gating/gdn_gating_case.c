@@ -90,4 +90,5 @@ const struct case_spec case_spec_gdn_gating = {
     .claims = claims,
     .mutants = gdn_gating_mutants,
     .num_mutants = GDN_GATING_NUM_MUTANTS,
+    .row_fields = "a b g beta",
 };

@@ -65,4 +65,6 @@ const struct case_spec case_spec_l2norm = {
     .build = build,
     .mutants = l2norm_mutants,
     .num_mutants = L2NORM_NUM_MUTANTS,
+    .row_fields = "x y",
+    .row_count = "rows",
 };

@@ -58,4 +58,6 @@ const struct case_spec case_spec_rmsnorm = {
     .build = build,
     .mutants = rmsnorm_mutants,
     .num_mutants = RMSNORM_NUM_MUTANTS,
+    .row_fields = "x y",
+    .row_count = "rows",
 };

@@ -143,4 +143,5 @@ const struct case_spec case_spec_rope = {
     .claims = claims,
     .mutants = rope_mutants,
     .num_mutants = ROPE_NUM_MUTANTS,
+    .row_fields = "x positions- y",
 };

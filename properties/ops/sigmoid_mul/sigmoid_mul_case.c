@@ -76,4 +76,5 @@ const struct case_spec case_spec_sigmoid_mul = {
     .build = build,
     .mutants = sigmoid_mul_mutants,
     .num_mutants = SIGMOID_MUL_NUM_MUTANTS,
+    .row_fields = "x gate y",
 };

@@ -69,4 +69,5 @@ const struct case_spec case_spec_silu_mul = {
     .build = build,
     .mutants = silu_mul_mutants,
     .num_mutants = SILU_MUL_NUM_MUTANTS,
+    .row_fields = "gate up y",
 };
