@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/context_state.h"
+#include "cuda/bandwidth.h"
 #include "cuda/device_route.h"
 
 struct cuda_device {
@@ -232,6 +233,16 @@ assay_status assay_buffer_read(assay_context *context, void *host, const void *b
 assay_status assay_buffer_copy(assay_context *context, void *to, const void *from, size_t bytes)
 {
     return copy(context, to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+
+assay_status assay_buffer_stream(assay_context *context, void *to, const void *from, size_t bytes)
+{
+    struct assay_error *error = record_of(context);
+    if (context->device == NULL)
+        return copy(context, to, from, bytes, cudaMemcpyDeviceToDevice);
+    struct simt_launch launch = {.stream = context->device->stream, .error = error};
+    TRY_CUDA(error, cudaSetDevice, context->device->index);
+    return bandwidth_copy_launch(from, to, bytes, &launch);
 }
 
 assay_status assay_buffer_fill(assay_context *context, void *buffer, int byte, size_t bytes)

@@ -28,7 +28,8 @@ enum {
     OPTION_PRECISION,
     OPTION_BACKEND,
     OPTION_DEVICE,
-    OPTION_INVARIANCE
+    OPTION_INVARIANCE,
+    OPTION_DECK
 };
 
 struct verify_options {
@@ -41,6 +42,8 @@ struct verify_options {
     bool list, full, oracle, vectors, invariance;
     long precision;
     const char *json, *junit;
+    const char *deck[64];
+    int num_decks;
 };
 
 static bool is_descriptor(const char *argument)
@@ -71,6 +74,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_ORACLE:
         o->oracle = true;
+        return 0;
+    case OPTION_DECK:
+        if (o->num_decks == (int)(sizeof o->deck / sizeof o->deck[0]))
+            argp_error(state, "--deck: at most %d files", o->num_decks);
+        o->deck[o->num_decks++] = argument;
         return 0;
     case OPTION_INVARIANCE:
         o->invariance = true;
@@ -107,6 +115,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         if (o->invariance && (o->vectors || o->oracle || o->list || o->full || o->json != NULL ||
                               o->junit != NULL || one_case(o)))
             argp_error(state, "--invariance goes with no other mode, report or descriptor");
+        if (o->num_decks > 0 &&
+            (o->vectors || o->oracle || o->invariance || o->full || one_case(o)))
+            argp_error(state, "--deck goes with no other source of cases");
         if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
             argp_error(state, "--oracle goes with no other mode or report");
         if (o->list && (o->json != NULL || o->junit != NULL))
@@ -229,6 +240,70 @@ static bool collect(struct sweep *s, const struct verify_options *o)
         }
     }
     return true;
+}
+
+/* A deck's case for each route of the backend that takes it, or for the one that it names. */
+static bool collect_case(struct sweep *s, const struct verify_options *o,
+                         const struct assay_case *c)
+{
+    const struct assay_op *op = c->spec->op;
+    for (int r = 0; r < op->num_routes; r++) {
+        const struct assay_route *route = &op->routes[r];
+        if (route->backend != o->backend || route->isa > assay_isa_detect() ||
+            !matches(o, op->name, route->name) ||
+            (c->route[0] != '\0' && strcmp(c->route, route->name) != 0))
+            continue;
+        bool known = false;
+        for (int i = 0; i < s->report.num_rows && !known; i++)
+            known = s->report.rows[i].route == route->name;
+        if (!known && !add_row(s, op, route))
+            return false;
+        struct assay_case one = *c;
+        snprintf(one.route, sizeof one.route, "%s", route->name);
+        one.seed = o->seed;
+        if (!case_list_append(&s->list, &one))
+            return false;
+    }
+    return true;
+}
+
+/* One descriptor a line; empty lines and comments are skipped. An enum tool_exit. */
+static int collect_deck(struct sweep *s, const struct verify_options *o, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fprintf(stderr, "assay verify: %s: %s\n", path, strerror(errno));
+        return TOOL_USAGE;
+    }
+    char *text = NULL;
+    size_t capacity = 0;
+    int status = TOOL_OK;
+    for (int line = 1; status == TOOL_OK && getline(&text, &capacity, file) >= 0; line++) {
+        struct assay_case c;
+        char message[256];
+        text[strcspn(text, "\r\n")] = '\0';
+        const char *first = text + strspn(text, " \t");
+        if (first[0] == '\0' || first[0] == '#')
+            continue;
+        if (!case_parse(first, &c, message, sizeof message)) {
+            fprintf(stderr, "assay verify: %s:%d: %s\n", path, line, message);
+            status = TOOL_USAGE;
+        } else if (!collect_case(s, o, &c)) {
+            fprintf(stderr, "assay verify: out of memory\n");
+            status = TOOL_USAGE;
+        }
+    }
+    free(text);
+    fclose(file);
+    return status;
+}
+
+static int collect_decks(struct sweep *s, const struct verify_options *o)
+{
+    int status = TOOL_OK;
+    for (int i = 0; i < o->num_decks && status == TOOL_OK; i++)
+        status = collect_deck(s, o, o->deck[i]);
+    return status;
 }
 
 static void shrink_failures(struct sweep *s)
@@ -478,6 +553,8 @@ int tool_verify(int argc, char **argv)
         {"precision", OPTION_PRECISION, "BITS", 0, "Of MPFR with --oracle (256)", 0},
         {"invariance", OPTION_INVARIANCE, NULL, 0,
          "Measure what the rows of a route do not depend on instead", 0},
+        {"deck", OPTION_DECK, "FILE", 0,
+         "The cases of a file, one descriptor a line, on every route that takes them", 0},
         {"vectors", OPTION_VECTORS, NULL, 0, "The arguments are files of golden vectors", 0},
         {"json", OPTION_JSON, "FILE", 0, "Write the report as JSON", 0},
         {"junit", OPTION_JUNIT, "FILE", 0, "Write the report as JUnit XML", 0},
@@ -507,7 +584,9 @@ int tool_verify(int argc, char **argv)
                                        : "no op or route is called so; see: assay ops");
     else if (o.invariance)
         status = run_invariance(&o);
-    else if (!collect(&sweep, &o))
+    else if (o.num_decks > 0 && collect_decks(&sweep, &o) != TOOL_OK)
+        ; /* said already */
+    else if (o.num_decks == 0 && !collect(&sweep, &o))
         fprintf(stderr, "assay verify: out of memory\n");
     else if (sweep.list.num_cases == 0)
         fprintf(stderr, "assay verify: no route matches; see: assay ops\n");

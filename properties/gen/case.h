@@ -193,6 +193,8 @@ bool case_enumerate(const struct case_spec *spec, uint64_t seed, enum case_effor
 /* The same for one route, added ones (mutants, candidates) included. */
 bool case_enumerate_route(const struct case_spec *spec, const struct assay_route *route,
                           uint64_t seed, enum case_effort effort, struct case_list *list);
+/* False when out of memory. */
+bool case_list_append(struct case_list *list, const struct assay_case *c);
 void case_list_free(struct case_list *list);
 
 #endif

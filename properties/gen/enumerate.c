@@ -19,24 +19,28 @@ struct enumeration {
     bool out_of_memory;
 };
 
-static void append(struct enumeration *e, struct assay_case c)
+bool case_list_append(struct case_list *list, const struct assay_case *c)
 {
-    struct case_list *list = e->list;
     if (list->num_cases == list->capacity) {
         int64_t capacity = list->capacity > 0 ? 2 * list->capacity : 256;
         struct assay_case *grown = realloc(list->cases, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) {
-            e->out_of_memory = true;
-            return;
-        }
+        if (grown == NULL)
+            return false;
         list->cases = grown;
         list->capacity = capacity;
     }
+    list->cases[list->num_cases++] = *c;
+    return true;
+}
+
+static void append(struct enumeration *e, struct assay_case c)
+{
     memcpy(c.route, e->route->name, strlen(e->route->name) + 1);
-    c.seed = philox_u64(e->seed, e->route->name, (uint64_t)list->num_cases) >> 32;
+    c.seed = philox_u64(e->seed, e->route->name, (uint64_t)e->list->num_cases) >> 32;
     if (e->spec->adjust != NULL)
         e->spec->adjust(&c);
-    list->cases[list->num_cases++] = c;
+    if (!case_list_append(e->list, &c))
+        e->out_of_memory = true;
 }
 
 static int add_value(int64_t *values, int count, int64_t value, const struct case_param *p)

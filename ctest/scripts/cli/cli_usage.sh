@@ -50,6 +50,10 @@ wrong '--greedy and --temperature above 0 exclude' run "$model" --prompt a --gre
 wrong '--top-k has no effect' run "$model" --prompt a --greedy --top-k 5
 wrong '--seed has no effect' run "$model" --prompt a --seed 1
 wrong '--ledger has no effect' run "$model" --prompt a --ledger x
+wrong '--backend must be cpu, cuda or simt' run "$model" --prompt a --backend gpu
+wrong '--device has no effect without --backend cuda' run "$model" --prompt a --device 0
+wrong '--cuda-graphs on needs --backend cuda' run "$model" --prompt a --cuda-graphs on
+wrong '--cuda-graphs must be on or off' run "$model" --prompt a --cuda-graphs maybe
 wrong '--max-new must be a whole number' run "$model" --prompt a --max-new -1
 wrong '--max-new must be a whole number' run "$model" --prompt a --max-new 1x
 wrong '--max-new must be a whole number' run "$model" --prompt a --max-new 99999999999999999999

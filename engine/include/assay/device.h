@@ -21,7 +21,7 @@ struct assay_device {
     int major, minor; /* compute capability */
     int num_multiprocessors;
     size_t memory_bytes;
-    size_t cache_bytes; /* L2 */
+    size_t cache_bytes;  /* L2 */
     int driver, runtime; /* CUDA versions, 13000 is 13.0 */
 };
 
@@ -52,6 +52,10 @@ ASSAY_MUST_USE assay_status assay_buffer_fill(assay_context *context, void *buff
                                               size_t bytes);
 /* Waits for all work of the context. A fault of a kernel shows here at the latest. */
 ASSAY_MUST_USE assay_status assay_context_synchronize(assay_context *context);
+
+/* The same by a kernel that reaches the memory's bandwidth; bytes: a multiple of 32 KiB. */
+ASSAY_MUST_USE assay_status assay_buffer_stream(assay_context *context, void *to, const void *from,
+                                                size_t bytes);
 
 /* A recorded sequence of op calls that replays as one launch (backend cuda). What the calls were
  * given by value is fixed: whatever changes between replays lives in buffers. */

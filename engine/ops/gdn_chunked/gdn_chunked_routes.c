@@ -7,6 +7,12 @@
 #include "core/core.h"
 #include "ops/gdn_recurrent/gdn_checks.h"
 
+#if defined(ASSAY_PARANOID)
+enum { MATRIX_FLOATS = 1 << 11 }; /* several launches even for small calls */
+#else
+enum { MATRIX_FLOATS = 1 << 24 };
+#endif
+
 /* The same tensors under the other op's type. */
 static struct assay_gdn_recurrent_args tensors_of(const struct assay_gdn_chunked_args *a)
 {
@@ -94,6 +100,38 @@ size_t gdn_chunked_workspace_plain(const assay_context *context, const void *arg
     return (size_t)gdn_chunked_slots(context, args) * gdn_chunked_scratch_bytes_plain(args);
 }
 
+int64_t gdn_chunked_device_padded(const void *args)
+{
+    return (gdn_chunked_longest(args) + GDN_CHUNKED_SUB - 1) / GDN_CHUNKED_SUB * GDN_CHUNKED_SUB;
+}
+
+int64_t gdn_chunked_device_floats(const void *args)
+{
+    int64_t padded = gdn_chunked_device_padded(args);
+    return 2 * padded * padded + 2 * padded;
+}
+
+/* Enough chunks to fill a device, and at most MATRIX_FLOATS of matrices or one chunk. */
+int64_t gdn_chunked_device_wave(const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    int64_t longest = gdn_chunked_longest(args);
+    if (longest == 0)
+        return 0;
+    int64_t chunks = (a->q.extent[0] + longest - 1) / longest;
+    int64_t fit = MATRIX_FLOATS / (gdn_chunked_device_floats(args) * a->v.extent[1]);
+    return fit < 1 ? 1 : fit < chunks ? fit : chunks;
+}
+
+size_t gdn_chunked_device_workspace(const assay_context *context, const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    (void)context;
+    return (size_t)(gdn_chunked_device_wave(args) * gdn_chunked_device_floats(args) *
+                    a->v.extent[1]) *
+           sizeof(float);
+}
+
 static bool state_is_f32(const void *arguments)
 {
     const struct assay_gdn_chunked_args *a = arguments;
@@ -115,7 +153,19 @@ static const struct assay_boundary boundaries_avx512[] = {
 #endif
 static const struct assay_boundary boundaries_plain[] = {{"T", 64}, {"T", 128}, {NULL, 0}};
 
+/* Substituted tokens, token tiles, state tiles, columns of a block. */
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+static const struct assay_boundary boundaries_device[] = {
+    {"chunk", 16}, {"chunk", 64}, {"T", 64}, {"dk", 32}, {"dk", 64}, {"dv", 32}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+    DEVICE_ROUTE("gdn_chunked.state32", gdn_chunked_route_state32, .profile = ASSAY_PROFILE_F32,
+                 .when = "state is f32", .accepts = state_is_f32,
+                 .workspace = gdn_chunked_device_workspace, .boundaries = boundaries_device)
+    DEVICE_ROUTE("gdn_chunked.state16", gdn_chunked_route_state16, .profile = ASSAY_PROFILE_STATE16,
+                 .when = "state is f16", .accepts = state_is_f16,
+                 .workspace = gdn_chunked_device_workspace, .boundaries = boundaries_device)
 #if defined(ASSAY_SIMD)
     {.name = "gdn_chunked.state32.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -7,10 +7,17 @@
 
 #include <assay/ops/gdn_chunked.h>
 
+#include "cuda/device_route.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum {
     GDN_CHUNKED_MAX_CHUNK = 256,
     GDN_CHUNKED_LANES = 16,    /* widest vector: rows of the scratch matrices are multiples of it */
     GDN_CHUNKED_MAX_TILE = 64, /* widest column tile: four such vectors */
+    GDN_CHUNKED_SUB = 16,      /* device: tokens that are substituted at a time */
 };
 
 /* Heads are dealt out to at most this many tasks, each with its own scratch memory. */
@@ -29,4 +36,17 @@ assay_status gdn_chunked_route_plain(assay_context *context, const void *args, v
 assay_status gdn_chunked_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status gdn_chunked_route_avx512(assay_context *context, const void *args, void *workspace);
 
+/* Device: one chunk of one head has two matrices of device_padded rows and columns and two rows
+ * beside; a launch takes device_wave chunks of all heads. */
+int64_t gdn_chunked_device_padded(const void *args);
+int64_t gdn_chunked_device_floats(const void *args);
+int64_t gdn_chunked_device_wave(const void *args);
+size_t gdn_chunked_device_workspace(const assay_context *context, const void *args);
+
+DEVICE_ROUTE_DECLARE(gdn_chunked_route_state32)
+DEVICE_ROUTE_DECLARE(gdn_chunked_route_state16)
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -46,7 +46,21 @@ static const struct assay_boundary boundaries_avx2[] = {{"dv", 8}, {"dv", 32}, {
 static const struct assay_boundary boundaries_avx512[] = {{"dv", 16}, {"dv", 64}, {NULL, 0}};
 #endif
 
+/* dk of the kernels with the state in registers, and the columns of their lanes and blocks. */
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+static const struct assay_boundary boundaries_state32[] = {{"dk", 64}, {"dk", 128}, {"dk", 256},
+                                                           {"dv", 4},  {"dv", 16},  {NULL, 0}};
+static const struct assay_boundary boundaries_state16[] = {{"dk", 64}, {"dk", 128}, {"dk", 256},
+                                                           {"dv", 8},  {"dv", 32},  {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+    DEVICE_ROUTE("gdn_recurrent.state32", gdn_recurrent_route_state32,
+                 .profile = ASSAY_PROFILE_F32, .when = "state is f32", .accepts = state_is_f32,
+                 .boundaries = boundaries_state32)
+    DEVICE_ROUTE("gdn_recurrent.state16", gdn_recurrent_route_state16,
+                 .profile = ASSAY_PROFILE_STATE16, .when = "state is f16", .accepts = state_is_f16,
+                 .boundaries = boundaries_state16)
 #if defined(ASSAY_SIMD)
     {.name = "gdn_recurrent.state32.avx512.cpu",
      .backend = ASSAY_CPU,
