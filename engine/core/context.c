@@ -5,7 +5,7 @@
 #include "core/context_state.h"
 
 #if defined(ASSAY_HAVE_CUDA)
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 #endif
 
 #include <sched.h>

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "core/context_state.h"
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 
 /* X(member, symbol, parameters) */
 #define CUBLAS_TABLE(X)                                                                        \

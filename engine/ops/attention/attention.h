@@ -24,6 +24,10 @@
  *     ASSAY_E_ALIAS. Every element of y is written, nothing else.
  * [ATTENTION-8] Row t depends on queries t only: the same bits at every T that places it at the
  *     same position. Formats are checked with ASSAY_E_FORMAT, strides with ASSAY_E_LAYOUT.
+ * [ATTENTION-9] start_at: absent or [1] i32, not y's memory: the start, read where the call runs;
+ *     .start is then its upper bound. The clauses above hold with min(max(*start_at, 0), start)
+ *     for start, without an error where that differs from *start_at; shapes are checked with
+ *     .start. A route's bits do not depend on the bound.
  */
 #ifndef ASSAY_OPS_ATTENTION_H
 #define ASSAY_OPS_ATTENTION_H
@@ -37,13 +41,14 @@ extern "C" {
 #endif
 
 struct assay_attention_args {
-    struct assay_tensor q;       /* [T, Hq, D] bf16, f32 */
-    struct assay_tensor k_cache; /* [S, G, D] bf16, f32 */
-    struct assay_tensor v_cache; /* [S, G, Dv] bf16, f32 */
-    struct assay_tensor gate;    /* absent (data NULL) or [T, Hq, Dv] bf16, f32 */
-    struct assay_tensor y;       /* [T, Hq, Dv] bf16, f32 */
-    int64_t start;               /* position of query 0: tokens already in the cache before it */
-    double scale;                /* D^(-1/2) in the models */
+    struct assay_tensor q;        /* [T, Hq, D] bf16, f32 */
+    struct assay_tensor k_cache;  /* [S, G, D] bf16, f32 */
+    struct assay_tensor v_cache;  /* [S, G, Dv] bf16, f32 */
+    struct assay_tensor gate;     /* absent (data NULL) or [T, Hq, Dv] bf16, f32 */
+    struct assay_tensor y;        /* [T, Hq, Dv] bf16, f32 */
+    int64_t start;                /* position of query 0: tokens already in the cache before it */
+    struct assay_tensor start_at; /* absent (data NULL) or [1] i32: the start; .start bounds it */
+    double scale;                 /* D^(-1/2) in the models */
 };
 
 ASSAY_MUST_USE assay_status assay_attention(assay_context *context,

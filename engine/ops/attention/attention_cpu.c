@@ -12,12 +12,14 @@
 
 struct work {
     const struct assay_attention_args *a;
+    int64_t start;  /* effective */
     double *memory; /* one part for each lane */
     _Atomic int64_t next_row;
 };
 
 /* A lane's memory: everything in binary64. */
 struct lane {
+    int64_t start;  /* of the call, effective */
     double *weight; /* start + T */
     double *query;  /* D */
     double *row;    /* of a cache: the wider of D and Dv */
@@ -66,7 +68,7 @@ static void attend(const struct assay_attention_args *a, int64_t row, const stru
 {
     int64_t heads = a->q.extent[1];
     int64_t key_head = row % heads / (heads / a->k_cache.extent[1]); /* [ATTENTION-1] */
-    int64_t count = a->start + row / heads + 1;
+    int64_t count = lane->start + row / heads + 1;
     words_to_f64(assay_tensor_row(&a->q, row), a->q.dtype, a->q.extent[2], lane->query);
     double sum = weigh(a, key_head, count, lane);
     sum_values(a, key_head, count, lane);
@@ -87,7 +89,8 @@ static void lanes(void *argument, int64_t first, int64_t last)
     const struct assay_attention_args *a = work->a;
     int64_t keys = a->start + a->q.extent[0], dk = a->q.extent[2], dv = a->y.extent[2];
     for (int64_t index = first; index < last; index++) {
-        struct lane lane = {.weight = work->memory + index * attention_plain_lane(a)};
+        struct lane lane = {.start = work->start,
+                            .weight = work->memory + index * attention_plain_lane(a)};
         lane.query = lane.weight + keys;
         lane.total = lane.query + dk;
         lane.row = lane.total + dv;
@@ -103,7 +106,7 @@ static void lanes(void *argument, int64_t first, int64_t last)
 assay_status attention_route_plain(assay_context *context, const void *args, void *workspace)
 {
     const struct assay_attention_args *a = args;
-    struct work work = {.a = a, .memory = workspace};
+    struct work work = {.a = a, .start = attention_start(a), .memory = workspace};
     int64_t rows = a->q.extent[0] * a->q.extent[1];
     int64_t num_lanes = assay_context_num_threads(context);
     assay_parallel(context, num_lanes < rows ? num_lanes : rows, 1, lanes, &work);

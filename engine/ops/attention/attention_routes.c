@@ -17,6 +17,9 @@ static assay_status check_formats(assay_context *context, const struct assay_att
     if (a->gate.data != NULL)
         ASSAY_TRY(
             assay_check_tensor(context, op, "gate", &a->gate, 3, 3, ASSAY_FORMATS_FLOAT, false));
+    if (a->start_at.data != NULL)
+        ASSAY_TRY(assay_check_tensor(context, op, "start_at", &a->start_at, 1, 1,
+                                     ASSAY_FORMAT(ASSAY_I32), false));
     ASSAY_TRY(assay_check_tensor(context, op, "y", &a->y, 3, 3, ASSAY_FORMATS_FLOAT, true));
     if (a->k_cache.dtype != a->v_cache.dtype)
         return assay_refuse(context, ASSAY_E_FORMAT, op, "v_cache",
@@ -44,6 +47,8 @@ static assay_status check_shapes(assay_context *context, const struct assay_atte
     ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 2, a->v_cache.extent[2]));
     if (a->gate.data != NULL)
         ASSAY_TRY(assay_check_shape(context, op, "gate", &a->gate, "y", &a->y));
+    if (a->start_at.data != NULL)
+        ASSAY_TRY(assay_check_extent(context, op, "start_at", &a->start_at, 0, 1));
     if (a->start < 0 || a->start > slots - tokens)
         return assay_refuse(context, ASSAY_E_SHAPE, op, "start",
                             "start %lld and %lld tokens do not fit into %lld slots",
@@ -60,6 +65,8 @@ static assay_status validate(assay_context *context, const void *arguments)
     ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "q", &a->q, true));
     ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "gate", &a->gate, false));
     ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "k_cache", &a->k_cache, false));
+    if (a->start_at.data != NULL)
+        ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "start_at", &a->start_at, false));
     return assay_check_alias(context, op, "y", &a->y, "v_cache", &a->v_cache, false);
 }
 
@@ -99,8 +106,8 @@ static int64_t padded(int64_t width)
     return (width + ATTENTION_PAD - 1) / ATTENTION_PAD * ATTENTION_PAD;
 }
 
-struct attention_plan attention_plan(const assay_context *context,
-                                     const struct assay_attention_args *a)
+struct attention_plan attention_plan_of(const assay_context *context,
+                                        const struct assay_attention_args *a)
 {
     int64_t tokens = a->q.extent[0];
     struct attention_plan plan = {.heads_per_key = a->q.extent[1] / a->k_cache.extent[1]};
@@ -120,7 +127,7 @@ struct attention_plan attention_plan(const assay_context *context,
 
 static size_t workspace_simd(const assay_context *context, const void *args)
 {
-    struct attention_plan plan = attention_plan(context, args);
+    struct attention_plan plan = attention_plan_of(context, args);
     return (size_t)plan.num_lanes * plan.lane_floats * sizeof(float);
 }
 
@@ -141,21 +148,81 @@ static const struct assay_boundary boundaries[] = {
     {"T", 16}, {"start", 16}, {"start", 32}, {"start", 64}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+/* Key heads and blocks of rows are dimensions of a grid. */
+static bool accepts_split(const void *args)
+{
+    const struct assay_attention_args *a = args;
+    int64_t key_heads = a->k_cache.extent[1];
+    return a->q.extent[2] <= ATTENTION_SPLIT_WIDTH && a->y.extent[2] <= ATTENTION_SPLIT_WIDTH &&
+           key_heads <= 65535 && a->q.extent[1] / key_heads <= 4096;
+}
+
+static size_t workspace_split(const assay_context *context, const void *args)
+{
+    const struct assay_attention_args *a = args;
+    int64_t rows = smaller(a->q.extent[0], ATTENTION_SPLIT_TOKENS) * a->q.extent[1];
+    (void)context;
+    return (size_t)(rows * attention_num_splits(a) * attention_split_pitch(a->y.extent[2])) *
+           sizeof(float);
+}
+
+/* Scores: 8 elements of a lane and the tree over the lanes. Values: the keys of a warp, the warps
+ * of a split, the splits of a warp, the warps that join them; 2 for the weights of splits. The sums
+ * of weights have shorter chains. */
+static int64_t depth_split(int64_t inner_length)
+{
+    const int64_t run = ATTENTION_SPLIT_KEYS / ATTENTION_SPLIT_WARPS;
+    int64_t splits = (inner_length + ATTENTION_SPLIT_KEYS - 1) / ATTENTION_SPLIT_KEYS;
+    int64_t score = smaller(inner_length, 13);
+    int64_t value = smaller(inner_length, run) +
+                    smaller((inner_length + run - 1) / run, ATTENTION_SPLIT_WARPS) +
+                    (splits + ATTENTION_JOIN_WARPS - 1) / ATTENTION_JOIN_WARPS +
+                    smaller(splits, ATTENTION_JOIN_WARPS) + 2;
+    return score > value ? score : value;
+}
+
+static size_t workspace_generic(const assay_context *context, const void *args)
+{
+    const struct assay_attention_args *a = args;
+    int64_t blocks = smaller(a->q.extent[0] * a->q.extent[1], ATTENTION_GENERIC_BLOCKS);
+    (void)context;
+    return (size_t)(blocks * (a->start + a->q.extent[0])) * sizeof(float);
+}
+
+/* A round of join warps takes 16 splits, a round of their loads 64. */
+static const struct assay_boundary boundaries_split[] = {
+    {"D", 8},       {"D", 256},      {"Dv", 8},       {"Dv", 256},  {"T", 16}, {"start", 32},
+    {"start", 128}, {"start", 2048}, {"start", 8192}, {"ratio", 6}, {NULL, 0}};
+static const struct assay_boundary boundaries_generic[] = {
+    {"D", 8}, {"D", 256}, {"Dv", 128}, {"start", 128}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+    DEVICE_ROUTE("attention.split", attention_route_split, .profile = ASSAY_PROFILE_F32,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .when = "D and Dv at most 256", .accepts = accepts_split,
+                 .workspace = workspace_split, .boundaries = boundaries_split, .depth = depth_split)
+        DEVICE_ROUTE("attention.generic", attention_route_generic, .profile = ASSAY_PROFILE_F32,
+                     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                     .when = "all calls", .workspace = workspace_generic,
+                     .boundaries = boundaries_generic)
 #if defined(ASSAY_SIMD)
-    {.name = "attention.avx512.cpu",
-     .backend = ASSAY_CPU,
-     .profile = ASSAY_PROFILE_F32,
-     .isa = ASSAY_ISA_AVX512,
-     .when = "all calls",
-     .workspace = workspace_simd,
-     .run = attention_route_avx512,
-     .boundaries = boundaries,
-     .depth = depth},
+            {.name = "attention.avx512.cpu",
+             .backend = ASSAY_CPU,
+             .profile = ASSAY_PROFILE_F32,
+             .isa = ASSAY_ISA_AVX512,
+             .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+             .when = "all calls",
+             .workspace = workspace_simd,
+             .run = attention_route_avx512,
+             .boundaries = boundaries,
+             .depth = depth},
     {.name = "attention.avx2.cpu",
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_F32,
      .isa = ASSAY_ISA_AVX2,
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .when = "all calls",
      .workspace = workspace_simd,
      .run = attention_route_avx2,
@@ -165,6 +232,7 @@ static const struct assay_route routes[] = {
     {.name = "attention.plain.cpu",
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_F64,
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .when = "all calls",
      .workspace = workspace_plain,
      .run = attention_route_plain},
@@ -175,6 +243,7 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_attention_args, k_cache, ASSAY_INPUT),
     ASSAY_ARGUMENT(struct assay_attention_args, v_cache, ASSAY_INPUT),
     ASSAY_ARGUMENT(struct assay_attention_args, gate, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_attention_args, start_at, ASSAY_INPUT),
     ASSAY_ARGUMENT(struct assay_attention_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 

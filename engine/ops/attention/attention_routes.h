@@ -9,6 +9,8 @@
 
 #include <assay/ops/attention.h>
 
+#include "cuda/device_route.h"
+
 enum {
     /* Vector routes: keys whose weighted values are summed before they join the total. Bounds the
      * chain of additions by ATTENTION_VALUE_TILE + L / ATTENTION_VALUE_TILE. */
@@ -18,11 +20,52 @@ enum {
     ATTENTION_ROWS = 16,
     /* Widest vector of any instruction set: rows in the workspace are padded to it. */
     ATTENTION_PAD = 16,
+    /* Device, generic: a block has a row of weights in the workspace. */
+    ATTENTION_GENERIC_WARPS = 4,
+    ATTENTION_GENERIC_BLOCKS = 256,
+    /* Device, split: keys of a split, at absolute places so that they depend on nothing else; warps
+     * that share a split, each with an equal run of keys; warps that join the splits; tokens of one
+     * launch; widest D and Dv. */
+    ATTENTION_SPLIT_KEYS = 128,
+    ATTENTION_SPLIT_WARPS = 4,
+    ATTENTION_JOIN_WARPS = 16,
+    ATTENTION_SPLIT_TOKENS = 16,
+    ATTENTION_SPLIT_WIDTH = 256,
 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 assay_status attention_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status attention_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status attention_route_avx512(assay_context *context, const void *args, void *workspace);
+
+/* The start of a call whose tensors the host can read [ATTENTION-9]. */
+static inline int64_t attention_start(const struct assay_attention_args *a)
+{
+    if (a->start_at.data == NULL)
+        return a->start;
+    int32_t at = *(const int32_t *)a->start_at.data;
+    int64_t least = at > 0 ? at : 0;
+    return least < a->start ? least : a->start;
+}
+
+DEVICE_ROUTE_DECLARE(attention_route_split)
+DEVICE_ROUTE_DECLARE(attention_route_generic)
+
+/* Split route: floats of one split's result for a query row: a value padded to whole chunks of 8,
+ * the largest score, the sum of weights, 6 unused. */
+static inline int64_t attention_split_pitch(int64_t value_width)
+{
+    return (value_width + 7) / 8 * 8 + 8;
+}
+
+/* Split route: splits that the last query can need. */
+static inline int64_t attention_num_splits(const struct assay_attention_args *a)
+{
+    return (a->start + a->q.extent[0] + ATTENTION_SPLIT_KEYS - 1) / ATTENTION_SPLIT_KEYS;
+}
 
 /* Numbers that one thread of the plain route works in: weights of the keys, a query, a row of y and
  * a row of a cache. */
@@ -42,7 +85,10 @@ struct attention_plan {
     int64_t query_width, value_width, score_width; /* floats of a workspace row, padded */
     size_t lane_floats;
 };
-struct attention_plan attention_plan(const assay_context *context,
-                                     const struct assay_attention_args *a);
+struct attention_plan attention_plan_of(const assay_context *context,
+                                        const struct assay_attention_args *a);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -25,6 +25,7 @@ enum { ROWS = SIMD_WIDTH == 16 ? 4 : 2, KEYS = 4, VECTORS = 4, TILE = ATTENTION_
 
 struct work {
     const struct assay_attention_args *a;
+    int64_t start; /* effective */
     struct attention_plan plan;
     float *memory; /* plan.lane_floats of each lane */
     _Atomic int64_t next_item;
@@ -33,6 +34,7 @@ struct work {
 struct item {
     const struct assay_attention_args *a;
     const struct attention_plan *plan;
+    int64_t start; /* effective */
     int64_t key_head, first_token, num_rows;
     float *query, *value, *score; /* rows of the plan's widths */
 };
@@ -48,7 +50,7 @@ static int64_t tensor_row(const struct item *item, int64_t row)
 /* Keys that the row attends; never falls from one row to the next. */
 static int64_t num_keys(const struct item *item, int64_t row)
 {
-    return item->a->start + item->first_token + row / item->plan->heads_per_key + 1;
+    return item->start + item->first_token + row / item->plan->heads_per_key + 1;
 }
 
 INLINE const void *cache_row(const struct assay_tensor *cache, int64_t slot, int64_t head)
@@ -303,6 +305,7 @@ static void lanes(void *argument, int64_t first, int64_t last)
     for (int64_t lane = first; lane < last; lane++) {
         float *memory = work->memory + (size_t)lane * plan->lane_floats;
         struct item item = {.a = work->a,
+                            .start = work->start,
                             .plan = plan,
                             .query = memory,
                             .value = memory + rows * plan->query_width,
@@ -324,7 +327,10 @@ static void lanes(void *argument, int64_t first, int64_t last)
 assay_status SIMD_NAME(attention_route)(assay_context *context, const void *args, void *workspace)
 {
     const struct assay_attention_args *a = args;
-    struct work work = {.a = a, .plan = attention_plan(context, a), .memory = workspace};
+    struct work work = {.a = a,
+                        .start = attention_start(a),
+                        .plan = attention_plan_of(context, a),
+                        .memory = workspace};
     assay_parallel(context, work.plan.num_lanes, 1, lanes, &work);
     return ASSAY_OK;
 }

@@ -15,6 +15,10 @@
  *     are then untouched.
  * [KVAPPEND-6] No cache may overlap k, v or the other cache: ASSAY_E_ALIAS. Wrong ranks or
  *     extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides ASSAY_E_LAYOUT.
+ * [KVAPPEND-7] start_at: absent or [1] i32, not a cache's memory: the start, read where the call
+ *     runs; .start is then its upper bound. The clauses above hold with min(max(*start_at, 0),
+ *     start) for start, without an error where that differs from *start_at; [KVAPPEND-5] is checked
+ *     with .start.
  */
 #ifndef ASSAY_OPS_KV_APPEND_H
 #define ASSAY_OPS_KV_APPEND_H
@@ -28,11 +32,12 @@ extern "C" {
 #endif
 
 struct assay_kv_append_args {
-    struct assay_tensor k;       /* [T, G, D] bf16, f32 */
-    struct assay_tensor v;       /* [T, G, Dv] bf16, f32 */
-    struct assay_tensor k_cache; /* [S, G, D] bf16, f32; written at [start, start + T) */
-    struct assay_tensor v_cache; /* [S, G, Dv] bf16, f32 */
-    int64_t start;               /* slot of the first new row */
+    struct assay_tensor k;        /* [T, G, D] bf16, f32 */
+    struct assay_tensor v;        /* [T, G, Dv] bf16, f32 */
+    struct assay_tensor k_cache;  /* [S, G, D] bf16, f32; written at [start, start + T) */
+    struct assay_tensor v_cache;  /* [S, G, Dv] bf16, f32 */
+    int64_t start;                /* slot of the first new row */
+    struct assay_tensor start_at; /* absent (data NULL) or [1] i32: the start; .start bounds it */
 };
 
 ASSAY_MUST_USE assay_status assay_kv_append(assay_context *context,

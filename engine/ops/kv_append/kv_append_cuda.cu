@@ -15,15 +15,22 @@ enum { WARPS = 8 }; /* of a block */
 struct append_rows {
     struct row_view from, to;
     int64_t rows, width;
+    int64_t start;           /* slot of row 0, or its bound */
+    const int32_t *start_at; /* NULL: start */
 };
 
 SIMT_DEVICE void append(const struct append_rows &p)
 {
+    int64_t start = p.start;
+    if (p.start_at != NULL) {
+        int32_t at = simt_load_constant(p.start_at);
+        start = at < 0 ? 0 : at < start ? at : start;
+    }
     int64_t step = static_cast<int64_t>(simt_grid_extent().x) * WARPS;
     for (int64_t r = static_cast<int64_t>(simt_block_index().x) * WARPS + simt_warp(); r < p.rows;
          r += step) {
         const unsigned char *from = row_address(p.from, r);
-        unsigned char *to = row_address(p.to, r);
+        unsigned char *to = row_address(p.to, r) + start * p.to.outer_stride;
         for (int64_t d = simt_lane() * ROW_CHUNK; d < p.width; d += 32 * ROW_CHUNK) {
             float x[ROW_CHUNK];
             row_load_chunk<true>(p.from, from, d, p.width, x);
@@ -40,24 +47,25 @@ SIMT_KERNEL(kv_append_warp)(struct append_rows k, struct append_rows v)
         append(v);
 }
 
-/* Row 0 of the target is head 0 of slot `start`. */
 static struct append_rows rows_of(const struct assay_tensor *from, const struct assay_tensor *cache,
-                                  int64_t start)
+                                  const struct assay_kv_append_args *a)
 {
-    struct append_rows p = {row_view_of(from), row_view_of(cache), assay_tensor_rows(from),
-                            from->extent[2]};
+    struct append_rows p = {row_view_of(from),
+                            row_view_of(cache),
+                            assay_tensor_rows(from),
+                            from->extent[2],
+                            a->start,
+                            static_cast<const int32_t *>(a->start_at.data)};
     if (p.width == 0)
         p.rows = 0; /* there may be no memory */
-    else
-        p.to.data += start * p.to.outer_stride;
     return p;
 }
 
 static assay_status kv_append_warp_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_kv_append_args *a = static_cast<const struct assay_kv_append_args *>(args);
-    struct append_rows k = rows_of(&a->k, &a->k_cache, a->start);
-    struct append_rows v = rows_of(&a->v, &a->v_cache, a->start);
+    struct append_rows k = rows_of(&a->k, &a->k_cache, a);
+    struct append_rows v = rows_of(&a->v, &a->v_cache, a);
     int64_t rows = k.rows > v.rows ? k.rows : v.rows;
     if (rows == 0)
         return ASSAY_OK;

@@ -17,6 +17,14 @@ static assay_status check_pair(assay_context *context, const char *name,
     return assay_check_alias(context, op, cache_name, cache, name, rows, false);
 }
 
+static assay_status check_start_at(assay_context *context, const struct assay_kv_append_args *a)
+{
+    const struct assay_tensor *at = &a->start_at;
+    ASSAY_TRY(assay_check_extent(context, op, "start_at", at, 0, 1));
+    ASSAY_TRY(assay_check_alias(context, op, "k_cache", &a->k_cache, "start_at", at, false));
+    return assay_check_alias(context, op, "v_cache", &a->v_cache, "start_at", at, false);
+}
+
 static assay_status validate(assay_context *context, const void *arguments)
 {
     const struct assay_kv_append_args *a = arguments;
@@ -26,10 +34,15 @@ static assay_status validate(assay_context *context, const void *arguments)
         assay_check_tensor(context, op, "k_cache", &a->k_cache, 3, 3, ASSAY_FORMATS_FLOAT, true));
     ASSAY_TRY(
         assay_check_tensor(context, op, "v_cache", &a->v_cache, 3, 3, ASSAY_FORMATS_FLOAT, true));
+    if (a->start_at.data != NULL)
+        ASSAY_TRY(assay_check_tensor(context, op, "start_at", &a->start_at, 1, 1,
+                                     ASSAY_FORMAT(ASSAY_I32), false));
     if (a->k.extent[1] < 1)
         return assay_refuse(context, ASSAY_E_SHAPE, op, "k", "must have at least one head");
     if (a->k_cache.extent[0] < 1)
         return assay_refuse(context, ASSAY_E_SHAPE, op, "k_cache", "must have at least one slot");
+    if (a->start_at.data != NULL)
+        ASSAY_TRY(check_start_at(context, a));
     ASSAY_TRY(assay_check_extent(context, op, "v", &a->v, 0, a->k.extent[0]));
     ASSAY_TRY(assay_check_extent(context, op, "v", &a->v, 1, a->k.extent[1]));
     ASSAY_TRY(assay_check_extent(context, op, "v_cache", &a->v_cache, 0, a->k_cache.extent[0]));
@@ -78,15 +91,16 @@ static const struct assay_boundary boundaries_warp[] = {{"T", 8},  {"D", 8},    
 #endif
 
 static const struct assay_route routes[] = {
-    DEVICE_ROUTE("kv_append.warp", kv_append_route_warp, .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_warp)
+    DEVICE_ROUTE("kv_append.warp", kv_append_route_warp, .profile = ASSAY_PROFILE_EXACT,
+                 .when = "all calls", .boundaries = boundaries_warp)
 #if defined(ASSAY_SIMD)
-    {.name = "kv_append.avx512.cpu",
-     .backend = ASSAY_CPU,
-     .profile = ASSAY_PROFILE_EXACT,
-     .isa = ASSAY_ISA_AVX512,
-     .when = "all calls",
-     .run = kv_append_route_avx512,
-     .boundaries = boundaries_avx512},
+        {.name = "kv_append.avx512.cpu",
+         .backend = ASSAY_CPU,
+         .profile = ASSAY_PROFILE_EXACT,
+         .isa = ASSAY_ISA_AVX512,
+         .when = "all calls",
+         .run = kv_append_route_avx512,
+         .boundaries = boundaries_avx512},
     {.name = "kv_append.avx2.cpu",
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_EXACT,
@@ -102,11 +116,15 @@ static const struct assay_route routes[] = {
      .run = kv_append_route_plain},
 };
 
-/* The new slots and no other. */
+/* The new slots and no other. With start_at, which the host cannot read here, all that may be. */
 static void reach_slots(const void *args, struct assay_tensor *view)
 {
     const struct assay_kv_append_args *a = args;
     const struct assay_tensor cache = *view;
+    if (a->start_at.data != NULL) {
+        view->extent[0] = a->start + a->k.extent[0];
+        return;
+    }
     view->extent[0] = a->k.extent[0];
     if (assay_tensor_count(view) > 0) /* else there may be no such row, or no memory */
         view->data = assay_tensor_row(&cache, a->start * cache.extent[1]);
@@ -115,6 +133,7 @@ static void reach_slots(const void *args, struct assay_tensor *view)
 static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_kv_append_args, k, ASSAY_INPUT),
     ASSAY_ARGUMENT(struct assay_kv_append_args, v, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_kv_append_args, start_at, ASSAY_INPUT),
     ASSAY_ARGUMENT_REACH(struct assay_kv_append_args, k_cache, ASSAY_INOUT, reach_slots),
     ASSAY_ARGUMENT_REACH(struct assay_kv_append_args, v_cache, ASSAY_INOUT, reach_slots),
     {NULL, 0, ASSAY_INPUT, NULL}};

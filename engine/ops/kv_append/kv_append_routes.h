@@ -13,6 +13,16 @@
 extern "C" {
 #endif
 
+/* The start of a call whose tensors the host can read [KVAPPEND-7]. */
+static inline int64_t kv_append_start(const struct assay_kv_append_args *a)
+{
+    if (a->start_at.data == NULL)
+        return a->start;
+    int32_t at = *(const int32_t *)a->start_at.data;
+    int64_t least = at > 0 ? at : 0;
+    return least < a->start ? least : a->start;
+}
+
 assay_status kv_append_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status kv_append_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status kv_append_route_avx512(assay_context *context, const void *args, void *workspace);

@@ -29,7 +29,7 @@ static void copy_row(const struct assay_tensor *rows, const struct assay_tensor 
 static void rows(void *argument, int64_t first, int64_t last)
 {
     const struct assay_kv_append_args *a = argument;
-    int64_t skipped = a->start * a->k.extent[1]; /* cache rows before the first new one */
+    int64_t skipped = kv_append_start(a) * a->k.extent[1]; /* cache rows before the first new one */
     for (int64_t r = first; r < last; r++) {
         copy_row(&a->k, &a->k_cache, r, skipped + r);
         copy_row(&a->v, &a->v_cache, r, skipped + r);

@@ -194,7 +194,7 @@ struct scratch {
 
 static bool scratch_create(const struct assay_attention_args *a, struct scratch *s)
 {
-    size_t slots = (size_t)(a->start + a->q.extent[0]);
+    size_t slots = (size_t)(effective_start(a) + a->q.extent[0]);
     size_t dk = (size_t)a->q.extent[2], dv = (size_t)a->v_cache.extent[2];
     s->memory = malloc((dk + slots * (dk + dv) + 4 * slots + 3 * dv) * sizeof *s->memory);
     if (s->memory == NULL)
@@ -219,7 +219,7 @@ static void bound_row(const struct assay_attention_args *a, const struct oracle_
                       const struct arithmetic *m, int64_t row, struct scratch *s,
                       struct oracle_output *y)
 {
-    int64_t count = a->start + row / a->q.extent[1] + 1, width = a->v_cache.extent[2];
+    int64_t count = effective_start(a) + row / a->q.extent[1] + 1, width = a->v_cache.extent[2];
     oracle_get_row(&a->q, row, s->q);
     enum promise promise = measure_scores(a, m, s->q, s->k, count, &s->scores);
     for (int64_t d = 0; d < width && promise == NOT_PROMISED; d++)
@@ -257,7 +257,7 @@ void oracle_attention_bound(const void *args, const struct oracle_route *route,
     struct scratch s = {.memory = NULL};
     if (assay_tensor_rows(&a->q) > 0 && scratch_create(a, &s)) {
         for (int64_t g = 0; g < key_heads; g++) {
-            for (int64_t j = 0; j < a->start + a->q.extent[0]; j++) {
+            for (int64_t j = 0; j < effective_start(a) + a->q.extent[0]; j++) {
                 oracle_get_row(&a->k_cache, j * key_heads + g, s.k + j * a->q.extent[2]);
                 oracle_get_row(&a->v_cache, j * key_heads + g, s.v + j * a->v_cache.extent[2]);
             }
@@ -271,5 +271,5 @@ void oracle_attention_bound(const void *args, const struct oracle_route *route,
     }
     free(s.memory);
     oracle_bound_output_rounding(y);
-    oracle_bound_rms(y, oracle_inputs_independent(), oracle_depth(route, a->start + 1));
+    oracle_bound_rms(y, oracle_inputs_independent(), oracle_depth(route, effective_start(a) + 1));
 }

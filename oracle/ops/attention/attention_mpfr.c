@@ -29,7 +29,8 @@ struct work {
 static long score_bits(const struct assay_attention_args *a)
 {
     double largest[2] = {0, 0};
-    int64_t used = (a->start + a->q.extent[0]) * a->k_cache.extent[1] * a->k_cache.extent[2];
+    int64_t used =
+        (effective_start(a) + a->q.extent[0]) * a->k_cache.extent[1] * a->k_cache.extent[2];
     for (int64_t i = 0; i < assay_tensor_count(&a->q); i++) {
         double x = fabs(oracle_get(&a->q, i));
         if (isfinite(x) && x > largest[0])
@@ -76,7 +77,7 @@ static void attend(struct work *w, int64_t row, struct oracle_output *y)
     const struct assay_attention_args *a = w->a;
     int64_t heads = a->q.extent[1], key_heads = a->k_cache.extent[1];
     int64_t token = row / heads, key_head = row % heads * key_heads / heads;
-    int64_t count = a->start + token + 1, width = a->v_cache.extent[2];
+    int64_t count = effective_start(a) + token + 1, width = a->v_cache.extent[2];
     oracle_get_row(&a->q, row, w->q);
     weigh(w, key_head, count);
     for (int64_t d = 0; d < width; d++) {
@@ -105,7 +106,7 @@ static void attend(struct work *w, int64_t row, struct oracle_output *y)
 assay_status oracle_attention_mpfr(const void *args, long precision, struct oracle_output *outputs)
 {
     const struct assay_attention_args *a = args;
-    int64_t rows = assay_tensor_rows(&a->q), slots = a->start + a->q.extent[0];
+    int64_t rows = assay_tensor_rows(&a->q), slots = effective_start(a) + a->q.extent[0];
     if (rows == 0)
         return ASSAY_OK;
     struct work w = {.a = a, .precision = precision};

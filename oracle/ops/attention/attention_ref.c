@@ -33,7 +33,7 @@ static void cache_free(struct cache *c)
 static bool cache_load(const struct assay_attention_args *a, struct cache *c)
 {
     int64_t heads = a->k_cache.extent[1], dk = a->k_cache.extent[2], dv = a->v_cache.extent[2];
-    size_t slots = (size_t)(a->start + a->q.extent[0]);
+    size_t slots = (size_t)(effective_start(a) + a->q.extent[0]);
     *c = (struct cache){.slots = (int64_t)slots};
     double *row = malloc((size_t)dv * sizeof *row);
     c->k = malloc((size_t)(heads * dk) * slots * sizeof *c->k);
@@ -94,7 +94,7 @@ static void attend(const struct assay_attention_args *a, int64_t row, const doub
                    struct cache *c, struct oracle_output *y)
 {
     int64_t heads = a->q.extent[1], key_heads = a->k_cache.extent[1];
-    int64_t g = row % heads / (heads / key_heads), count = a->start + row / heads + 1;
+    int64_t g = row % heads / (heads / key_heads), count = effective_start(a) + row / heads + 1;
     int64_t dv = a->v_cache.extent[2];
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): cache_free releases it */
     struct ball sum = weigh(a, q, c->k + g * c->slots * a->q.extent[2], count, c);
@@ -138,7 +138,7 @@ static double work(const void *arguments)
 {
     const struct assay_attention_args *a = arguments;
     double tokens = (double)a->q.extent[0], heads = (double)a->q.extent[1];
-    double attended = tokens * ((double)a->start + (tokens + 1) / 2);
+    double attended = tokens * ((double)effective_start(a) + (tokens + 1) / 2);
     return attended * heads * (double)(a->q.extent[2] + 2 * a->v_cache.extent[2]);
 }
 

@@ -54,7 +54,7 @@ assay_status oracle_kv_append_mpfr(const void *args, long precision, struct orac
 {
     const struct assay_kv_append_args *a = args;
     (void)precision;
-    fill(&a->k, &a->k_cache, a->start, &outputs[0]);
-    fill(&a->v, &a->v_cache, a->start, &outputs[1]);
+    fill(&a->k, &a->k_cache, effective_start(a), &outputs[0]);
+    fill(&a->v, &a->v_cache, effective_start(a), &outputs[1]);
     return ASSAY_OK;
 }

@@ -8,6 +8,18 @@
 #include <assay/ops/kv_append.h>
 
 #include "oracle.h"
+#include "words.h"
+
+/* The start that counts: start_at held within [0, start] [KVAPPEND-7]. */
+static inline int64_t effective_start(const struct assay_kv_append_args *a)
+{
+    if (a->start_at.data == NULL)
+        return a->start;
+    int64_t wanted = oracle_get_int(&a->start_at, 0);
+    if (wanted < 0)
+        return 0;
+    return wanted > a->start ? a->start : wanted;
+}
 
 assay_status oracle_kv_append_mpfr(const void *args, long precision, struct oracle_output *outputs);
 void oracle_kv_append_bound(const void *args, const struct oracle_route *route,

@@ -24,8 +24,8 @@ static void fill(const struct assay_tensor *rows, const struct assay_tensor *cac
 static assay_status ref(const void *arguments, struct oracle_output *outputs)
 {
     const struct assay_kv_append_args *a = arguments;
-    fill(&a->k, &a->k_cache, a->start, &outputs[0]);
-    fill(&a->v, &a->v_cache, a->start, &outputs[1]);
+    fill(&a->k, &a->k_cache, effective_start(a), &outputs[0]);
+    fill(&a->v, &a->v_cache, effective_start(a), &outputs[1]);
     return ASSAY_OK;
 }
 

@@ -4,7 +4,8 @@
  * [ATTENTION-1] heads, single key and sweep; [ATTENTION-2] sweep; [ATTENTION-3] errors and sweep;
  * [ATTENTION-4] causality law, NaN in unowned slots of the sweep; [ATTENTION-5] shift law, scores
  * `sunk` and `huge` of the sweep; [ATTENTION-6] errors and the distribution nonfinite of the sweep;
- * [ATTENTION-7] sweep (in place, guards) and errors; [ATTENTION-8] chunks law and errors.
+ * [ATTENTION-7] sweep (in place, guards) and errors; [ATTENTION-8] chunks law and errors;
+ * [ATTENTION-9] start_at law, sweep and errors.
  */
 #include <criterion/criterion.h>
 
@@ -216,7 +217,53 @@ Test(attention, theory)
     assay_context_destroy(context);
 }
 
-/* Every documented error [ATTENTION-3] [ATTENTION-6] [ATTENTION-7] [ATTENTION-8]. */
+/* A start below the bound gives the bits of a call that has it for its start, with no slot from
+ * start + T on read; beyond the ends it is held to them [ATTENTION-9]. */
+Test(attention, start_at)
+{
+    assay_context *context = new_context(1);
+    struct inputs *in = new_inputs();
+    enum { COUNT = 2 };
+    static float direct[COUNT * HQ * DV], y[COUNT * HQ * DV];
+    const struct {
+        int32_t at;
+        int start;
+    } starts[] = {{0, 0},  {5, 5},        {START, START}, {START + 1, START}, {INT32_MAX, START},
+                  {-1, 0}, {INT32_MIN, 0}};
+    for (int route = 0; route < assay_op_num_routes(&assay_op_attention); route++) {
+        if (!take_route(context, &assay_op_attention, route))
+            continue;
+        for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+            int32_t at = starts[i].at;
+            int used = starts[i].start + COUNT;
+            struct inputs *cut = new_inputs();
+            for (int j = used * G * D; j < S * G * D; j++)
+                cut->k[j] = NAN;
+            for (int j = used * G * DV; j < S * G * DV; j++)
+                cut->v[j] = NAN;
+            struct assay_attention_args args = {
+                .q = assay_tensor_3d(in->q, ASSAY_F32, COUNT, HQ, D),
+                .k_cache = assay_tensor_3d(in->k, ASSAY_F32, S, G, D),
+                .v_cache = assay_tensor_3d(in->v, ASSAY_F32, S, G, DV),
+                .y = assay_tensor_3d(direct, ASSAY_F32, COUNT, HQ, DV),
+                .start = starts[i].start,
+                .scale = 0.125};
+            cr_assert_eq(assay_attention(context, &args), ASSAY_OK);
+            args.k_cache.data = cut->k;
+            args.v_cache.data = cut->v;
+            args.y.data = y;
+            args.start = START;
+            args.start_at = assay_tensor_1d(&at, ASSAY_I32, 1);
+            cr_assert_eq(assay_attention(context, &args), ASSAY_OK);
+            cr_assert(memcmp(direct, y, sizeof y) == 0, "route %d, start_at %d", route, (int)at);
+            free(cut);
+        }
+    }
+    free(in);
+    assay_context_destroy(context);
+}
+
+/* Every documented error [ATTENTION-3] [ATTENTION-6] [ATTENTION-7] [ATTENTION-8] [ATTENTION-9]. */
 Test(attention, errors)
 {
     enum { N = 2, SLOTS = 6, W = 8, OUT = N * HQ * W };
@@ -266,6 +313,10 @@ Test(attention, errors)
     BAD(ASSAY_E_LAYOUT, "y", a.y.stride[1] = W - 1);
     BAD(ASSAY_E_ALIAS, "y", a.q.data = y + 1);
     BAD(ASSAY_E_ALIAS, "y", a.gate.data = y);
+    BAD(ASSAY_E_ALIAS, "y", a.start_at = assay_tensor_1d(y, ASSAY_I32, 1));
+    BAD(ASSAY_E_FORMAT, "start_at", a.start_at = assay_tensor_1d(q, ASSAY_F32, 1));
+    BAD(ASSAY_E_SHAPE, "start_at", a.start_at = assay_tensor_1d(q, ASSAY_I32, 2));
+    BAD(ASSAY_E_SHAPE, "start_at", a.start_at = assay_tensor_2d(q, ASSAY_I32, 1, 1));
     BAD(ASSAY_E_ALIAS, "y", a.k_cache.data = y);
     BAD(ASSAY_E_ALIAS, "y", a.v_cache.data = y + 1);
 #undef BAD

@@ -19,6 +19,15 @@ struct row {
     double *weight;
 };
 
+/* Where query 0 stands. */
+static int64_t start_of(const struct assay_attention_args *a, enum fault fault)
+{
+    int64_t at = a->start_at.data == NULL ? a->start : oracle_get_int(&a->start_at, 0);
+    if (fault == START_AT_IGNORED || at > a->start || (fault == START_AT_SIGNED && at < 0))
+        return a->start;
+    return at < 0 ? 0 : at;
+}
+
 static int64_t key_head_of(const struct assay_attention_args *a, int64_t head, enum fault fault)
 {
     int64_t key_heads = a->k_cache.extent[1], ratio = a->q.extent[1] / key_heads;
@@ -99,7 +108,8 @@ static double weigh(const struct row *r)
     }
     if (fault == PADDED_SUM)
         sum += (double)padded * exp(-top);
-    for (int64_t j = r->num_keys; fault == SUM_UNMASKED && j < r->a->start + r->a->q.extent[0]; j++)
+    for (int64_t j = r->num_keys;
+         fault == SUM_UNMASKED && j < start_of(r->a, fault) + r->a->q.extent[0]; j++)
         sum += exp(score_of(r, j) - top);
     return sum;
 }
@@ -133,7 +143,7 @@ static void attend(const struct row *r)
 
 static int64_t num_keys(const struct assay_attention_args *a, int64_t token, enum fault fault)
 {
-    int64_t count = (fault == START_IGNORED ? 0 : a->start) + token + 1;
+    int64_t count = (fault == START_IGNORED ? 0 : start_of(a, fault)) + token + 1;
     if (fault == FUTURE_KEY && count < a->k_cache.extent[0])
         return count + 1;
     if (fault == OWN_KEY_MASKED && count > 1)

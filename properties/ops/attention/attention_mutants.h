@@ -15,6 +15,8 @@
     X(FUTURE_KEY, "future_key", "each query sees the key after its own", "")                    \
     X(OWN_KEY_MASKED, "own_key_masked", "each query misses its own key", "")                    \
     X(START_IGNORED, "start_ignored", "positions begin at 0 instead of start", "")              \
+    X(START_AT_IGNORED, "start_at_ignored", "positions begin at the bound of start_at", "")     \
+    X(START_AT_SIGNED, "start_at_signed", "a negative start_at counts as the bound", "")        \
     X(TAIL_SKIPPED, "tail_skipped", "keys after the last whole block of 8 are skipped", "B025") \
     X(HEAD_MODULO, "head_modulo", "query head h reads key head h % G", "")                      \
     X(HEAD_SHIFT, "head_shift", "heads per key head are rounded to a power of two", "B026")     \

@@ -3,7 +3,7 @@
  * kv_append's laws and its bad calls. Clauses tested here or by the sweep (kv_append.route.cpu):
  * [KVAPPEND-1] laws and sweep; [KVAPPEND-2] sweep (layouts, formats) and errors; [KVAPPEND-3] all
  * words of a format here, ties and large values in the sweep; [KVAPPEND-4] sweep; [KVAPPEND-5] and
- * [KVAPPEND-6] errors.
+ * [KVAPPEND-6] errors; [KVAPPEND-7] start_at law, sweep and errors.
  */
 #include <criterion/criterion.h>
 
@@ -105,7 +105,42 @@ Test(kv_append, all_words)
     assay_context_destroy(context);
 }
 
-/* Every documented error [KVAPPEND-2] [KVAPPEND-5] [KVAPPEND-6]. */
+/* Rows land at start_at, held to the ends of [0, start] [KVAPPEND-7]. */
+Test(kv_append, start_at)
+{
+    assay_context *context = new_context(0);
+    enum { BOUND = 5 };
+    const struct {
+        int32_t at;
+        int start;
+    } starts[] = {{0, 0},  {3, 3},        {BOUND, BOUND}, {BOUND + 1, BOUND}, {INT32_MAX, BOUND},
+                  {-1, 0}, {INT32_MIN, 0}};
+    for (int route = 0; route < assay_op_num_routes(&assay_op_kv_append); route++) {
+        if (!take_route(context, &assay_op_kv_append, route))
+            continue;
+        for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+            int32_t at = starts[i].at;
+            float k[2] = {1, 2}, v[2] = {3, 4}, cache[2 * S] = {0};
+            struct assay_kv_append_args args = {
+                .k = assay_tensor_3d(k, ASSAY_F32, 2, 1, 1),
+                .v = assay_tensor_3d(v, ASSAY_F32, 2, 1, 1),
+                .k_cache = assay_tensor_3d(cache, ASSAY_F32, S, 1, 1),
+                .v_cache = assay_tensor_3d(cache + S, ASSAY_F32, S, 1, 1),
+                .start = BOUND,
+                .start_at = assay_tensor_1d(&at, ASSAY_I32, 1)};
+            cr_assert_eq(assay_kv_append(context, &args), ASSAY_OK);
+            for (int slot = 0; slot < S; slot++) {
+                int row = slot - starts[i].start;
+                bool is_new = row == 0 || row == 1;
+                cr_assert_eq(cache[slot], is_new ? k[row] : 0.0f);
+                cr_assert_eq(cache[S + slot], is_new ? v[row] : 0.0f);
+            }
+        }
+    }
+    assay_context_destroy(context);
+}
+
+/* Every documented error [KVAPPEND-2] [KVAPPEND-5] [KVAPPEND-6] [KVAPPEND-7]. */
 Test(kv_append, errors)
 {
     enum { T = 2 };
@@ -148,6 +183,11 @@ Test(kv_append, errors)
     BAD(ASSAY_E_LAYOUT, "k_cache", a.k_cache.stride[1] = D - 1);
     BAD(ASSAY_E_LAYOUT, "v_cache", a.v_cache.stride[0] = 0);
     BAD(ASSAY_E_ALIAS, "k_cache", a.k.data = cache);
+    BAD(ASSAY_E_ALIAS, "k_cache", a.start_at = assay_tensor_1d(cache, ASSAY_I32, 1));
+    BAD(ASSAY_E_ALIAS, "v_cache", a.start_at = assay_tensor_1d(v_cache, ASSAY_I32, 1));
+    BAD(ASSAY_E_FORMAT, "start_at", a.start_at = assay_tensor_1d(k, ASSAY_F32, 1));
+    BAD(ASSAY_E_SHAPE, "start_at", a.start_at = assay_tensor_1d(k, ASSAY_I32, 2));
+    BAD(ASSAY_E_SHAPE, "start_at", a.start_at = assay_tensor_2d(k, ASSAY_I32, 1, 1));
     BAD(ASSAY_E_ALIAS, "k_cache", a.v.data = cache);
     BAD(ASSAY_E_ALIAS, "v_cache", a.v.data = v_cache);
     BAD(ASSAY_E_ALIAS, "v_cache", a.k.data = v_cache);

@@ -28,6 +28,15 @@ static double distort(double x, enum assay_dtype dtype, enum fault fault)
     return x;
 }
 
+/* The slot of row 0. */
+static int64_t start_of(const struct assay_kv_append_args *a, enum fault fault)
+{
+    int64_t at = a->start_at.data == NULL ? a->start : oracle_get_int(&a->start_at, 0);
+    if (fault == START_AT_IGNORED || at > a->start || (fault == START_AT_SIGNED && at < 0))
+        return a->start;
+    return at < 0 ? 0 : at;
+}
+
 static void append(const struct assay_tensor *rows, const struct assay_tensor *cache, int64_t start,
                    enum fault fault)
 {
@@ -60,8 +69,8 @@ static assay_status run(const void *args, enum fault fault)
         v = k;
         v.extent[2] = a->v.extent[2];
     }
-    append(&k, &a->k_cache, a->start, fault);
-    append(&v, &a->v_cache, a->start, fault);
+    append(&k, &a->k_cache, start_of(a, fault), fault);
+    append(&v, &a->v_cache, start_of(a, fault), fault);
     return ASSAY_OK;
 }
 

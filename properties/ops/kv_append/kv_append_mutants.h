@@ -14,6 +14,8 @@
     X(NONE, "control", NULL, "")                                                                \
     X(START_PLUS_ONE, "start_plus_one", "rows land one slot late", "")                          \
     X(START_ZERO, "start_zero", "rows land at the beginning of the cache", "B040")              \
+    X(START_AT_IGNORED, "start_at_ignored", "rows land at the bound of start_at", "")           \
+    X(START_AT_SIGNED, "start_at_signed", "a negative start_at counts as the bound", "")        \
     X(VALUE_FROM_KEY, "value_from_key", "values are copied from k", "")                         \
     X(TRUNCATION, "truncation", "rounded towards zero", "")                                     \
     X(TIES_AWAY, "ties_away", "ties are rounded away from zero", "")                            \

@@ -3,8 +3,8 @@
  * What the CUDA runtime does for a context. Private to the engine; without the backend only the
  * declarations exist and context.c calls none of them.
  */
-#ifndef ASSAY_CUDA_DEVICE_H
-#define ASSAY_CUDA_DEVICE_H
+#ifndef ASSAY_CUDA_CUDA_DEVICE_H
+#define ASSAY_CUDA_CUDA_DEVICE_H
 
 #include <assay/device.h>
 

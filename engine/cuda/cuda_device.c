@@ -3,7 +3,7 @@
  * The CUDA runtime behind contexts of backend cuda: devices, memory, one stream a context, graphs
  * and timers. Every call's status is checked; errors carry the call's name.
  */
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 
 #include <cuda_runtime_api.h>
 #include <string.h>
