@@ -4,8 +4,8 @@
  * one launch function. C.
  *
  *   <op>_routes.h    DEVICE_ROUTE_DECLARE(rmsnorm_route_row)
- *   <op>_routes.c    DEVICE_ROUTE("rmsnorm.row", rmsnorm_route_row, .profile = ..., ...)   in the
- *                    table, without a comma after it
+ *   <op>_routes.c    DEVICE_ROUTE("rmsnorm.row", rmsnorm_route_row, .profile = ..., ...),   in the
+ *                    table, under #if defined(ASSAY_HAVE_DEVICE_ROUTES)
  *   <op>_cuda.cu     DEVICE_ROUTE_RUN(rmsnorm_route_row, &assay_op_rmsnorm, row_launch)
  */
 #ifndef ASSAY_CUDA_DEVICE_ROUTE_H
@@ -30,18 +30,24 @@ extern "C" {
     assay_status run##_launch_cuda(const void *args, struct simt_launch *launch);
 
 #if defined(ASSAY_HAVE_SIMT)
-#define DEVICE_ROUTE_SIMT(route, function, ...) \
-    {.name = route ".simt", .backend = ASSAY_SIMT, .run = function##_simt, __VA_ARGS__},
-#else
-#define DEVICE_ROUTE_SIMT(...)
+#define DEVICE_ROUTE_SIMT(route, function, ...)                                           \
+    {                                                                                     \
+        .name = route ".simt", .backend = ASSAY_SIMT, .run = function##_simt, __VA_ARGS__ \
+    }
 #endif
 #if defined(ASSAY_HAVE_CUDA)
-#define DEVICE_ROUTE_CUDA(route, function, ...) \
-    {.name = route ".cuda", .backend = ASSAY_CUDA, .run = function##_cuda, __VA_ARGS__},
-#else
-#define DEVICE_ROUTE_CUDA(...)
+#define DEVICE_ROUTE_CUDA(route, function, ...)                                           \
+    {                                                                                     \
+        .name = route ".cuda", .backend = ASSAY_CUDA, .run = function##_cuda, __VA_ARGS__ \
+    }
 #endif
-#define DEVICE_ROUTE(...) DEVICE_ROUTE_SIMT(__VA_ARGS__) DEVICE_ROUTE_CUDA(__VA_ARGS__)
+#if defined(ASSAY_HAVE_SIMT) && defined(ASSAY_HAVE_CUDA)
+#define DEVICE_ROUTE(...) DEVICE_ROUTE_SIMT(__VA_ARGS__), DEVICE_ROUTE_CUDA(__VA_ARGS__)
+#elif defined(ASSAY_HAVE_SIMT)
+#define DEVICE_ROUTE(...) DEVICE_ROUTE_SIMT(__VA_ARGS__)
+#elif defined(ASSAY_HAVE_CUDA)
+#define DEVICE_ROUTE(...) DEVICE_ROUTE_CUDA(__VA_ARGS__)
+#endif
 
 typedef assay_status device_launch(const void *args, struct simt_launch *launch);
 

@@ -114,7 +114,7 @@ static assay_status norm_and_rotate(const struct schedule *schedule, struct assa
 static assay_status attention_mixer(const struct schedule *schedule,
                                     const struct attention_weights *weights,
                                     const struct layer_state *state, struct assay_tensor normed,
-                                    int64_t start)
+                                    const struct schedule_block *block)
 {
     const struct assay_model_config *config = schedule->config;
     const struct schedule_scratch *scratch = &schedule->scratch;
@@ -136,12 +136,15 @@ static assay_status attention_mixer(const struct schedule *schedule,
         heads(scratch->first + dim, tokens, num_heads, dim, packed, 2 * dim);
     const struct assay_tensor k = heads(k_data, tokens, num_kv_heads, dim, key_width, dim);
     const struct assay_tensor v = heads(v_data, tokens, num_kv_heads, dim, key_width, dim);
-    const struct assay_tensor positions = assay_tensor_1d(scratch->positions, ASSAY_I32, tokens);
-    ASSAY_TRY(norm_and_rotate(schedule, q, weights->q_norm, positions));
-    ASSAY_TRY(norm_and_rotate(schedule, k, weights->k_norm, positions));
+    ASSAY_TRY(norm_and_rotate(schedule, q, weights->q_norm, block->positions));
+    ASSAY_TRY(norm_and_rotate(schedule, k, weights->k_norm, block->positions));
 
-    const struct assay_kv_append_args append = {
-        .k = k, .v = v, .k_cache = state->k_cache, .v_cache = state->v_cache, .start = start};
+    const struct assay_kv_append_args append = {.k = k,
+                                                .v = v,
+                                                .k_cache = state->k_cache,
+                                                .v_cache = state->v_cache,
+                                                .start = block->start,
+                                                .start_at = block->start_at};
     ASSAY_TRY(assay_kv_append(schedule->context, &append));
     const struct assay_attention_args attend = {
         .q = q,
@@ -149,7 +152,8 @@ static assay_status attention_mixer(const struct schedule *schedule,
         .v_cache = state->v_cache,
         .gate = gate,
         .y = heads(scratch->second, tokens, num_heads, dim, num_heads * dim, dim),
-        .start = start,
+        .start = block->start,
+        .start_at = block->start_at,
         .scale = 1.0 / sqrt((double)dim),
     };
     ASSAY_TRY(assay_attention(schedule->context, &attend));
@@ -253,29 +257,22 @@ static assay_status mlp(const struct schedule *schedule, const struct mlp_weight
     return project(schedule, gate, weights->down_proj, normed);
 }
 
-assay_status schedule_layers(const struct schedule *schedule, const int32_t *ids, int64_t num_ids,
-                             int64_t start)
+assay_status schedule_layers(const struct schedule *schedule, const struct schedule_block *block)
 {
     const struct schedule_scratch *scratch = &schedule->scratch;
-    const int64_t hidden = schedule->config->hidden_size;
-    const struct assay_tensor x = rows(scratch->x, num_ids, hidden);
-    const struct assay_tensor normed = rows(scratch->normed, num_ids, hidden);
+    const int64_t tokens = block->ids.extent[0], hidden = schedule->config->hidden_size;
+    const struct assay_tensor x = rows(scratch->x, tokens, hidden);
+    const struct assay_tensor normed = rows(scratch->normed, tokens, hidden);
 
-    for (int64_t t = 0; t < num_ids; t++)
-        scratch->positions[t] = (int32_t)(start + t);
     const struct assay_embedding_args embed = {
-        /* A view is not const, but ids is an input: no op writes it. */
-        .ids = assay_tensor_1d((void *)ids, ASSAY_I32, num_ids),
-        .table = schedule->weights->embed,
-        .y = x,
-    };
+        .ids = block->ids, .table = schedule->weights->embed, .y = x};
     ASSAY_TRY(assay_embedding(schedule->context, &embed));
     for (int64_t i = 0; i < schedule->config->num_layers; i++) {
         const struct layer_weights *weights = &schedule->weights->layers[i];
         const struct layer_state *state = &schedule->layers[i];
         ASSAY_TRY(norm(schedule, x, weights->input_norm, normed));
         if (weights->kind == ASSAY_LAYER_FULL)
-            ASSAY_TRY(attention_mixer(schedule, &weights->mixer.attention, state, normed, start));
+            ASSAY_TRY(attention_mixer(schedule, &weights->mixer.attention, state, normed, block));
         else
             ASSAY_TRY(gdn_mixer(schedule, &weights->mixer.gdn, state, normed));
         ASSAY_TRY(add_to(schedule, x, normed));

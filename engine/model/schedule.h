@@ -38,7 +38,16 @@ struct schedule_scratch {
     float *x;      /* [max_tokens, H]: after a pass, the residual stream of its tokens */
     float *normed; /* [max_tokens, H] */
     float *first, *second, *third, *gates;
-    int32_t *positions; /* [max_tokens] */
+};
+
+/* A block of T tokens and where it stands. Whatever differs from block to block of one T is in
+ * memory but for `start`; with start_at that one is a bound and may stay the same as well, so that
+ * a recording of the calls serves every block below it. */
+struct schedule_block {
+    struct assay_tensor ids;       /* [T] i32 */
+    struct assay_tensor positions; /* [T] i32: the first token's, and so on */
+    int64_t start;                 /* KV slot of the first token, or its upper bound */
+    struct assay_tensor start_at;  /* absent, or [1] i32: the slot */
 };
 
 struct schedule {
@@ -51,11 +60,11 @@ struct schedule {
     int64_t recurrent_limit; /* blocks of at most this many tokens go through gdn_recurrent */
 };
 
-/* Runs all layers over ids[0, num_ids), which stand at positions start, start + 1, ...; leaves
- * their residual stream in scratch.x and the states advanced. 1 <= num_ids <= max_tokens. On
- * failure the error is in the context and the states are partly advanced. */
-ASSAY_MUST_USE assay_status schedule_layers(const struct schedule *schedule, const int32_t *ids,
-                                            int64_t num_ids, int64_t start);
+/* Runs all layers over a block; leaves its residual stream in scratch.x and the states advanced.
+ * 1 <= T <= max_tokens. On failure the error is in the context and the states are partly advanced.
+ */
+ASSAY_MUST_USE assay_status schedule_layers(const struct schedule *schedule,
+                                            const struct schedule_block *block);
 /* logits[0, num_rows) = head of residual rows x[0, num_rows): final norm and lm_head (F4). num_rows
  * <= max_tokens; x may be scratch.x. */
 ASSAY_MUST_USE assay_status schedule_head(const struct schedule *schedule, float *x,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <assay/ops/sample.h>
+#include <assay/device.h>
 
 #include "core/core.h"
 
@@ -49,30 +49,12 @@ static assay_status check(const assay_session *session, int64_t num_prompt,
     return ASSAY_OK;
 }
 
-/* Draws the token after the newest one. Number `step` of this generation: the same seed gives the
- * same tokens whatever was generated before. */
-static assay_status choose(assay_session *session, const struct assay_generation *generation,
-                           int64_t step, int32_t *id, struct assay_error *error)
+/* The drawn token; only it leaves the device. */
+static assay_status read_chosen(const assay_session *session, int32_t *id,
+                                struct assay_error *error)
 {
-    const struct assay_sampling *sampling = &generation->sampling;
-    const int64_t vocab = session->config->vocab_size;
-    ASSAY_TRY(session_last_logits(session, error));
-    struct assay_sample_args args = {
-        .logits = assay_tensor_2d(session->logits, ASSAY_F32, 1, vocab),
-        .ids = assay_tensor_1d(id, ASSAY_I32, 1),
-        .limit = generation->limit == 0 ? vocab : generation->limit,
-        .temperature = sampling->temperature,
-        .top_k = sampling->top_k,
-        .top_p = sampling->top_p,
-        .min_p = sampling->min_p,
-        .presence = sampling->presence,
-        .frequency = sampling->frequency,
-        .seed = sampling->seed,
-        .step = (uint64_t)step,
-    };
-    if (sampling->presence != 0.0 || sampling->frequency != 0.0)
-        args.counts = assay_tensor_1d(session->counts, ASSAY_I32, vocab);
-    const assay_status status = assay_sample(session->context, &args);
+    const assay_status status =
+        assay_buffer_read(session->context, id, session->chosen, sizeof *id);
     if (status != ASSAY_OK)
         return session_op_error(session, status, error);
     if (*id < 0)
@@ -83,6 +65,33 @@ static assay_status choose(assay_session *session, const struct assay_generation
     return ASSAY_OK;
 }
 
+/* Draws the token after the newest one, number `step` of this generation: the same seed gives the
+ * same tokens whatever was generated before. */
+static assay_status choose(assay_session *session, int64_t step, int32_t *id,
+                           struct assay_error *error)
+{
+    const struct assay_tensor none = {.data = NULL};
+    assay_context_clear_error(session->context);
+    const assay_status status = session_choose(session, step, none);
+    if (status != ASSAY_OK)
+        return session_op_error(session, status, error);
+    return read_chosen(session, id, error);
+}
+
+/* Appends *id and draws its successor into it, in one pass. */
+static assay_status advance(assay_session *session, int64_t step, int32_t *id,
+                            struct assay_error *error)
+{
+    ASSAY_TRY(session_check(session, id, 1, error));
+    assay_context_clear_error(session->context);
+    const assay_status status = session_pass(session, id, 1, PASS_CHOOSE, NULL, step);
+    if (status != ASSAY_OK) {
+        session->broken = true;
+        return session_op_error(session, status, error);
+    }
+    return read_chosen(session, id, error);
+}
+
 static bool is_stop(const struct assay_generation *generation, int32_t id)
 {
     for (int i = 0; i < generation->num_stop_tokens; i++)
@@ -91,28 +100,55 @@ static bool is_stop(const struct assay_generation *generation, int32_t id)
     return false;
 }
 
+/* Penalties count what this call generated; the prompt is not held against the model. */
+static assay_status clear_counts(assay_session *session, struct assay_error *error)
+{
+    const size_t bytes = (size_t)session->config->vocab_size * sizeof *session->counts;
+    memset(session->host_counts, 0, bytes);
+    const assay_status status = assay_buffer_fill(session->context, session->counts, 0, bytes);
+    return status == ASSAY_OK ? ASSAY_OK : session_op_error(session, status, error);
+}
+
+static assay_status count(assay_session *session, int32_t id, struct assay_error *error)
+{
+    session->host_counts[id]++;
+    if (!session->on_device)
+        return ASSAY_OK;
+    const assay_status status = assay_buffer_write(
+        session->context, session->counts + id, session->host_counts + id, sizeof *session->counts);
+    return status == ASSAY_OK ? ASSAY_OK : session_op_error(session, status, error);
+}
+
 static assay_status decode(assay_session *session, struct assay_generation *generation,
                            struct assay_error *error)
 {
-    /* Penalties count what this call generated; the prompt is not held against the model. */
-    memset(session->counts, 0, (size_t)session->config->vocab_size * sizeof *session->counts);
-    while (generation->num_new_tokens < generation->max_new_tokens) {
-        int32_t id;
-        ASSAY_TRY(choose(session, generation, generation->num_new_tokens, &id, error));
+    const struct assay_sampling *sampling = &generation->sampling;
+    const bool penalties = sampling->presence != 0.0 || sampling->frequency != 0.0;
+    int32_t id = -1;
+    session->choice = (struct token_choice){
+        .sampling = *sampling,
+        .limit = generation->limit == 0 ? session->config->vocab_size : generation->limit};
+    if (generation->max_new_tokens == 0)
+        return ASSAY_OK;
+    if (penalties)
+        ASSAY_TRY(clear_counts(session, error));
+    ASSAY_TRY(choose(session, 0, &id, error));
+    for (;;) {
         if (is_stop(generation, id)) {
             generation->stopped = true;
-            break;
+            return ASSAY_OK;
         }
-        session->counts[id]++;
+        if (penalties)
+            ASSAY_TRY(count(session, id, error));
         generation->num_new_tokens++;
         if (generation->callback != NULL && !generation->callback(generation->user, id)) {
             generation->cancelled = true;
-            break;
+            return ASSAY_OK;
         }
-        if (generation->num_new_tokens < generation->max_new_tokens)
-            ASSAY_TRY(assay_session_forward(session, &id, 1, ASSAY_LOGITS_NONE, NULL, error));
+        if (generation->num_new_tokens == generation->max_new_tokens)
+            return ASSAY_OK;
+        ASSAY_TRY(advance(session, generation->num_new_tokens, &id, error));
     }
-    return ASSAY_OK;
 }
 
 assay_status assay_session_generate(assay_session *session, const int32_t *prompt,

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sessions: memory of a sequence and the passes that extend it. Everything is allocated when the
- * session is created; a forward pass allocates nothing.
+ * Sessions: creation, the calls that extend a sequence, its states.
  */
-#include "runtime/session_private.h"
-
-#include <string.h>
+#include <assay/device.h>
 
 #include "core/core.h"
 #include "numeric/float_words.h"
+#include "runtime/device_weights.h"
+#include "runtime/step_graphs.h"
 
 #define WHERE "session"
 
@@ -17,136 +16,13 @@ enum {
     DEFAULT_PREFILL_CHUNK = 512,
     DEFAULT_GDN_CHUNK = 64,
     DEFAULT_RECURRENT_LIMIT = 1,
-    LARGEST_GDN_CHUNK = 256,    /* [GDNCHUNK-4] */
-    LARGEST_CAPACITY = 1 << 24, /* positions that rope takes, [ROPE-6] */
-    ALIGNMENT = 64              /* of every tensor: a cache line, a 512-bit register */
+    LARGEST_GDN_CHUNK = 256 /* [GDNCHUNK-4] */
 };
 
 struct assay_session_options assay_session_defaults(void)
 {
     const struct assay_session_options options = {0};
     return options;
-}
-
-/* ---- memory -------------------------------------------------------------------------------- */
-
-/* Sums sizes of parts that will lie in one block, and hands the parts out. Both passes make the
- * same calls in the same order: the first with base NULL. */
-struct layout {
-    uint8_t *base;
-    size_t bytes;
-    bool overflow;
-};
-
-static void *take(struct layout *layout, int64_t count, size_t element)
-{
-    size_t bytes, end;
-    if (__builtin_mul_overflow((size_t)count, element, &bytes) ||
-        __builtin_add_overflow(bytes, (size_t)ALIGNMENT - 1, &bytes) ||
-        __builtin_add_overflow(layout->bytes, bytes / ALIGNMENT * ALIGNMENT, &end)) {
-        layout->overflow = true;
-        return NULL;
-    }
-    void *part = layout->base == NULL ? NULL : layout->base + layout->bytes;
-    layout->bytes = end;
-    return part;
-}
-
-/* k_cache and v_cache of all full-attention layers. */
-static void lay_out_kv(assay_session *session, struct layout *layout)
-{
-    const struct assay_model_config *config = session->config;
-    const enum assay_dtype dtype = session->precision.kv_cache;
-    const int64_t heads = config->num_kv_heads, dim = config->head_dim;
-    for (int64_t i = 0; i < config->num_layers; i++) {
-        struct layer_state *state = &session->schedule.layers[i];
-        if (config->layers[i] != ASSAY_LAYER_FULL)
-            continue;
-        const size_t row = (size_t)(heads * dim) * assay_dtype_bytes(dtype);
-        void *const k = take(layout, session->capacity, row);
-        void *const v = take(layout, session->capacity, row);
-        state->k_cache = assay_tensor_3d(k, dtype, session->capacity, heads, dim);
-        state->v_cache = assay_tensor_3d(v, dtype, session->capacity, heads, dim);
-    }
-}
-
-/* Convolution and recurrent states of all linear layers. */
-static void lay_out_states(assay_session *session, struct layout *layout)
-{
-    const struct assay_model_config *config = session->config;
-    const enum assay_dtype dtype = session->precision.gdn_state;
-    const int64_t dk = config->linear_key_dim, dv = config->linear_value_dim;
-    const int64_t heads = config->linear_value_heads, taps = config->conv_taps;
-    const int64_t channels = 2 * config->linear_key_heads * dk + heads * dv;
-    for (int64_t i = 0; i < config->num_layers; i++) {
-        struct layer_state *state = &session->schedule.layers[i];
-        if (config->layers[i] != ASSAY_LAYER_LINEAR)
-            continue;
-        void *const conv = take(layout, (taps - 1) * channels, sizeof(float));
-        void *const gdn = take(layout, heads * dk * dv, assay_dtype_bytes(dtype));
-        state->conv = assay_tensor_2d(conv, ASSAY_F32, taps - 1, channels);
-        state->gdn = assay_tensor_3d(gdn, dtype, heads, dk, dv);
-    }
-}
-
-/* Scratch of the passes and the rows that the session keeps between them. */
-static void lay_out_scratch(assay_session *session, struct layout *layout)
-{
-    const struct schedule_widths widths = schedule_widths(session->config);
-    struct schedule_scratch *scratch = &session->schedule.scratch;
-    const int64_t tokens = session->prefill_chunk, vocab = session->config->vocab_size;
-    const size_t token_bytes = (size_t)tokens * sizeof(float);
-    scratch->max_tokens = tokens;
-    scratch->x = take(layout, widths.residual, token_bytes);
-    scratch->normed = take(layout, widths.residual, token_bytes);
-    scratch->first = take(layout, widths.first, token_bytes);
-    scratch->second = take(layout, widths.second, token_bytes);
-    scratch->third = take(layout, widths.third, token_bytes);
-    scratch->gates = take(layout, widths.gates, token_bytes);
-    scratch->positions = take(layout, tokens, sizeof(int32_t));
-    session->last_row = take(layout, widths.residual, sizeof(float));
-    session->logits = take(layout, vocab, sizeof(float));
-    session->counts = take(layout, vocab, sizeof(int32_t));
-}
-
-/* Measures, allocates and places one block; *bytes may be NULL. An empty block stays NULL. */
-static assay_status allocate(assay_session *session,
-                             void (*lay_out)(assay_session *, struct layout *), const char *what,
-                             void **memory, size_t *bytes, struct assay_error *error)
-{
-    struct layout layout = {0};
-    lay_out(session, &layout);
-    if (bytes != NULL)
-        *bytes = layout.bytes;
-    if (layout.overflow)
-        return assay_fail(error, ASSAY_E_MEMORY, WHERE, what,
-                          "size overflows at capacity %lld, prefill chunk %lld",
-                          (long long)session->capacity, (long long)session->prefill_chunk);
-    if (layout.bytes == 0)
-        return ASSAY_OK;
-    *memory = assay_alloc_aligned(layout.bytes);
-    if (*memory == NULL)
-        return assay_fail(error, ASSAY_E_MEMORY, WHERE, what,
-                          "%zu bytes at capacity %lld, prefill chunk %lld: use a smaller one",
-                          layout.bytes, (long long)session->capacity,
-                          (long long)session->prefill_chunk);
-    layout = (struct layout){.base = *memory};
-    lay_out(session, &layout);
-    return ASSAY_OK;
-}
-
-static assay_status allocate_all(assay_session *session, struct assay_error *error)
-{
-    struct schedule *schedule = &session->schedule;
-    schedule->layers =
-        assay_alloc_zero((size_t)session->config->num_layers, sizeof *schedule->layers);
-    if (schedule->layers == NULL)
-        return assay_fail(error, ASSAY_E_MEMORY, WHERE, "layers", "no memory for %lld layers",
-                          (long long)session->config->num_layers);
-    ASSAY_TRY(allocate(session, lay_out_kv, "KV cache", &session->kv_memory, NULL, error));
-    ASSAY_TRY(allocate(session, lay_out_states, "states", &session->state_memory,
-                       &session->state_bytes, error));
-    return allocate(session, lay_out_scratch, "scratch", &session->scratch_memory, NULL, error);
 }
 
 /* ---- creation ------------------------------------------------------------------------------ */
@@ -167,7 +43,8 @@ static assay_status set_options(assay_session *session, const struct assay_sessi
                                 struct assay_error *error)
 {
     const int64_t trained = session->config->max_positions;
-    const int64_t positions = trained < LARGEST_CAPACITY ? trained : LARGEST_CAPACITY;
+    const int64_t positions =
+        trained < SESSION_LARGEST_CAPACITY ? trained : SESSION_LARGEST_CAPACITY;
     const int64_t capacity = positions < DEFAULT_CAPACITY ? positions : DEFAULT_CAPACITY;
     ASSAY_TRY(
         choose("capacity", options->capacity, capacity, positions, &session->capacity, error));
@@ -184,29 +61,55 @@ static assay_status set_options(assay_session *session, const struct assay_sessi
 }
 
 static assay_status check_support(assay_context *context, const struct assay_model_config *config,
+                                  const struct assay_session_options *options,
                                   struct assay_error *error)
 {
+    const enum assay_backend backend = assay_context_backend(context);
     if (config->is_moe)
         return assay_fail(error, ASSAY_E_UNSUPPORTED, WHERE, "model",
                           "mixture-of-experts models cannot be run yet; use a dense model");
-    if (assay_context_backend(context) != ASSAY_CPU)
-        return assay_fail(error, ASSAY_E_UNSUPPORTED, WHERE, "context",
-                          "sessions run on the cpu backend, this context is %s",
-                          assay_backend_name(assay_context_backend(context)));
+    if ((unsigned)options->cuda_graphs > ASSAY_CUDA_GRAPHS_OFF)
+        return assay_fail(error, ASSAY_E_ARG, WHERE, "cuda_graphs", "is %d, no such choice",
+                          (int)options->cuda_graphs);
+    if (options->cuda_graphs == ASSAY_CUDA_GRAPHS_ON && backend != ASSAY_CUDA)
+        return assay_fail(error, ASSAY_E_UNSUPPORTED, WHERE, "cuda_graphs",
+                          "only backend cuda has graphs, this context is %s",
+                          assay_backend_name(backend));
+    return ASSAY_OK;
+}
+
+/* The weights where the context's ops can read them. */
+static assay_status set_weights(assay_session *session, struct assay_error *error)
+{
+    session->schedule.weights = assay_model_weights(session->model);
+    if (!session->on_device)
+        return ASSAY_OK;
+    ASSAY_TRY(
+        device_weights_acquire(session->context, session->model, &session->device_weights, error));
+    session->schedule.weights = session->device_weights;
     return ASSAY_OK;
 }
 
 static assay_status initialise(assay_session *session, const struct assay_session_options *options,
                                struct assay_error *error)
 {
-    ASSAY_TRY(check_support(session->context, session->config, error));
+    ASSAY_TRY(check_support(session->context, session->config, options, error));
     ASSAY_TRY(set_options(session, options, error));
+    const enum assay_backend backend = assay_context_backend(session->context);
+    session->by_record = backend != ASSAY_CPU;
     session->schedule.context = session->context;
     session->schedule.config = session->config;
-    session->schedule.weights = assay_model_weights(session->model);
-    ASSAY_TRY(allocate_all(session, error));
+    ASSAY_TRY(set_weights(session, error));
+    ASSAY_TRY(session_allocate(session, error));
+    if (backend == ASSAY_CUDA && options->cuda_graphs != ASSAY_CUDA_GRAPHS_OFF) {
+        session->graphs = step_graphs_create();
+        if (session->graphs == NULL)
+            return assay_fail(error, ASSAY_E_MEMORY, WHERE, "cuda_graphs", "no memory");
+    }
     assay_session_reset(session);
-    return ASSAY_OK;
+    return session->broken
+               ? session_op_error(session, assay_context_error(session->context)->status, error)
+               : ASSAY_OK;
 }
 
 assay_status assay_session_create(assay_context *context, const assay_model *model,
@@ -224,6 +127,7 @@ assay_status assay_session_create(assay_context *context, const assay_model *mod
     created->context = context;
     created->model = model;
     created->config = assay_model_config(model);
+    created->on_device = assay_on_device(context);
     const assay_status status = initialise(created, options == NULL ? &defaults : options, error);
     if (status != ASSAY_OK) {
         assay_session_destroy(created);
@@ -237,19 +141,18 @@ void assay_session_destroy(assay_session *session)
 {
     if (session == NULL)
         return;
-    assay_free(session->scratch_memory);
-    assay_free(session->state_memory);
-    assay_free(session->kv_memory);
-    assay_free(session->schedule.layers);
+    step_graphs_destroy(session->graphs);
+    session_free(session);
+    device_weights_release(session->device_weights);
     assay_free(session);
 }
 
 void assay_session_reset(assay_session *session)
 {
-    if (session->state_memory != NULL)
-        memset(session->state_memory, 0, session->state_bytes);
     session->length = 0;
-    session->broken = false;
+    session->broken =
+        session->state_memory != NULL && assay_buffer_fill(session->context, session->state_memory,
+                                                           0, session->state_bytes) != ASSAY_OK;
 }
 
 int64_t assay_session_length(const assay_session *session)
@@ -275,10 +178,8 @@ assay_status session_op_error(const assay_session *session, assay_status status,
                       assay_status_name(status));
 }
 
-/* Everything that can be wrong with the arguments, before any state changes. */
-static assay_status check_forward(const assay_session *session, const int32_t *ids, int64_t num_ids,
-                                  enum assay_logits which, const float *logits,
-                                  struct assay_error *error)
+assay_status session_check(const assay_session *session, const int32_t *ids, int64_t num_ids,
+                           struct assay_error *error)
 {
     const int64_t vocab = session->config->vocab_size;
     if (session->broken)
@@ -287,14 +188,6 @@ static assay_status check_forward(const assay_session *session, const int32_t *i
     if (num_ids < 0 || (ids == NULL && num_ids > 0))
         return assay_fail(error, ASSAY_E_ARG, WHERE, "ids", "%s, num_ids is %lld",
                           ids == NULL ? "is NULL" : "must have a length >= 0", (long long)num_ids);
-    if ((unsigned)which > ASSAY_LOGITS_ALL)
-        return assay_fail(error, ASSAY_E_ARG, WHERE, "which", "is %d, no kind of logits",
-                          (int)which);
-    if (which != ASSAY_LOGITS_NONE && logits == NULL)
-        return assay_fail(error, ASSAY_E_ARG, WHERE, "logits", "must not be NULL");
-    if (which == ASSAY_LOGITS_LAST && num_ids == 0)
-        return assay_fail(error, ASSAY_E_ARG, WHERE, "ids",
-                          "must hold at least one id when the last logits are asked for");
     for (int64_t i = 0; i < num_ids; i++)
         if (ids[i] < 0 || ids[i] >= vocab)
             return assay_fail(error, ASSAY_E_RANGE, WHERE, "ids",
@@ -307,18 +200,17 @@ static assay_status check_forward(const assay_session *session, const int32_t *i
     return ASSAY_OK;
 }
 
-/* One pass of at most prefill_chunk tokens. all_logits: of each of them, or NULL. */
-static assay_status pass(assay_session *session, const int32_t *ids, int64_t num_ids,
-                         float *all_logits)
+static assay_status check_logits(int64_t num_ids, enum assay_logits which, const float *logits,
+                                 struct assay_error *error)
 {
-    const struct schedule *schedule = &session->schedule;
-    const int64_t hidden = session->config->hidden_size;
-    ASSAY_TRY(schedule_layers(schedule, ids, num_ids, session->length));
-    memcpy(session->last_row, schedule->scratch.x + (num_ids - 1) * hidden,
-           (size_t)hidden * sizeof(float));
-    if (all_logits != NULL)
-        ASSAY_TRY(schedule_head(schedule, schedule->scratch.x, num_ids, all_logits));
-    session->length += num_ids;
+    if ((unsigned)which > ASSAY_LOGITS_ALL)
+        return assay_fail(error, ASSAY_E_ARG, WHERE, "which", "is %d, no kind of logits",
+                          (int)which);
+    if (which != ASSAY_LOGITS_NONE && logits == NULL)
+        return assay_fail(error, ASSAY_E_ARG, WHERE, "logits", "must not be NULL");
+    if (which == ASSAY_LOGITS_LAST && num_ids == 0)
+        return assay_fail(error, ASSAY_E_ARG, WHERE, "ids",
+                          "must hold at least one id when the last logits are asked for");
     return ASSAY_OK;
 }
 
@@ -328,31 +220,28 @@ assay_status assay_session_forward(assay_session *session, const int32_t *ids, i
 {
     if (session == NULL)
         return assay_fail(error, ASSAY_E_ARG, WHERE, "session", "must not be NULL");
-    ASSAY_TRY(check_forward(session, ids, num_ids, which, logits, error));
-    const int64_t vocab = session->config->vocab_size;
+    ASSAY_TRY(session_check(session, ids, num_ids, error));
+    ASSAY_TRY(check_logits(num_ids, which, logits, error));
     assay_context_clear_error(session->context);
-    assay_status status = ASSAY_OK;
-    for (int64_t done = 0; done < num_ids && status == ASSAY_OK;) {
+    for (int64_t done = 0; done < num_ids;) {
         const int64_t left = num_ids - done;
         const int64_t count = left < session->prefill_chunk ? left : session->prefill_chunk;
-        float *const all = which == ASSAY_LOGITS_ALL ? logits + done * vocab : NULL;
-        status = pass(session, ids + done, count, all);
+        enum pass_tail tail = PASS_NONE;
+        float *to = logits;
+        if (which == ASSAY_LOGITS_ALL) {
+            tail = PASS_ALL;
+            to = logits + done * session->config->vocab_size;
+        } else if (which == ASSAY_LOGITS_LAST && count == left) {
+            tail = PASS_LAST;
+        }
+        const assay_status status = session_pass(session, ids + done, count, tail, to, 0);
+        if (status != ASSAY_OK) {
+            session->broken = true;
+            return session_op_error(session, status, error);
+        }
         done += count;
     }
-    if (status == ASSAY_OK && which == ASSAY_LOGITS_LAST)
-        status = schedule_head(&session->schedule, session->last_row, 1, logits);
-    if (status == ASSAY_OK)
-        return ASSAY_OK;
-    session->broken = true;
-    return session_op_error(session, status, error);
-}
-
-assay_status session_last_logits(assay_session *session, struct assay_error *error)
-{
-    assay_context_clear_error(session->context);
-    const assay_status status =
-        schedule_head(&session->schedule, session->last_row, 1, session->logits);
-    return status == ASSAY_OK ? ASSAY_OK : session_op_error(session, status, error);
+    return ASSAY_OK;
 }
 
 /* ---- states -------------------------------------------------------------------------------- */
@@ -369,6 +258,19 @@ assay_status assay_session_gdn_state(const assay_session *session, int64_t layer
                           "%lld of %lld is not a layer with a recurrent state", (long long)layer,
                           (long long)session->config->num_layers);
     const struct assay_tensor *state = &session->schedule.layers[layer].gdn;
-    words_to_f32(state->data, state->dtype, assay_tensor_count(state), out);
-    return ASSAY_OK;
+    const int64_t count = assay_tensor_count(state);
+    if (!session->on_device) {
+        words_to_f32(state->data, state->dtype, count, out);
+        return ASSAY_OK;
+    }
+    const size_t bytes = (size_t)count * assay_dtype_bytes(state->dtype);
+    void *staging = assay_alloc(bytes);
+    if (staging == NULL)
+        return assay_fail(error, ASSAY_E_MEMORY, WHERE, "gdn_state", "no memory for %zu bytes",
+                          bytes);
+    const assay_status status = assay_buffer_read(session->context, staging, state->data, bytes);
+    if (status == ASSAY_OK)
+        words_to_f32(staging, state->dtype, count, out);
+    assay_free(staging);
+    return status == ASSAY_OK ? ASSAY_OK : session_op_error(session, status, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of a session, shared by session.c and generate.c.
+ * The inside of a session, shared by the files of this folder.
  */
 #ifndef ASSAY_RUNTIME_SESSION_PRIVATE_H
 #define ASSAY_RUNTIME_SESSION_PRIVATE_H
@@ -8,6 +8,42 @@
 #include <assay/session.h>
 
 #include "model/schedule.h"
+
+struct step_graphs;
+
+enum {
+    SESSION_STEP_TOKENS = 8,           /* a pass of at most this many tokens is a decode step */
+    SESSION_HEAD_ROWS = 64,            /* rows of logits that a session keeps on a device */
+    SESSION_LARGEST_CAPACITY = 1 << 24 /* positions that rope takes, [ROPE-6] */
+};
+
+/* What follows the layers of a pass. */
+enum pass_tail {
+    PASS_NONE,
+    PASS_LAST,   /* logits of the newest token */
+    PASS_ALL,    /* logits of all tokens of the pass */
+    PASS_CHOOSE, /* logits of the newest token, and a token drawn from them */
+    NUM_PASS_TAILS
+};
+
+/* How PASS_CHOOSE draws; fixed while a generation runs. */
+struct token_choice {
+    struct assay_sampling sampling;
+    int64_t limit; /* addressable tokens */
+};
+
+/* One pass as calls of ops: everything they get by value. */
+struct pass {
+    struct schedule_block block;
+    enum pass_tail tail;
+    float *logits;               /* of PASS_LAST and PASS_ALL */
+    int64_t step;                /* number of the drawn token in its generation, */
+    struct assay_tensor step_at; /* less what is added from here: absent or [1] i32 */
+};
+
+/* What differs between passes of one width, in memory that the ops read: start, step, then at
+ * STEP_RECORD_TOKENS the ids and behind them the positions. */
+enum { STEP_RECORD_START, STEP_RECORD_STEP, STEP_RECORD_TOKENS = 16 };
 
 struct assay_session {
     assay_context *context;
@@ -18,21 +54,55 @@ struct assay_session {
     int64_t capacity;
     int64_t prefill_chunk;
     int64_t length;
-    bool broken; /* a pass failed half-way: states and length no longer belong together */
+    bool broken;    /* a pass failed half-way: states and length no longer belong together */
+    bool on_device; /* ops read memory that the host cannot */
+    bool by_record; /* decode steps take start and step from the record (all backends but cpu) */
+    const struct model_weights *device_weights; /* NULL where ops read the mapped files */
+    struct step_graphs *graphs;                 /* NULL: no graphs */
 
-    /* All that a sequence remembers, one block each. The KV caches are never cleared: slots at or
-     * beyond the length are never read. */
+    /* All that a sequence remembers, one buffer of the context each. The KV caches are never
+     * cleared: slots at or beyond the length are never read. */
     void *kv_memory;
-    void *state_memory; /* convolution and recurrent states */
+    size_t kv_bytes;
+    uint64_t kv_generation; /* counts its moves */
+    void *state_memory;     /* convolution and recurrent states */
     size_t state_bytes;
     void *scratch_memory;
+    size_t activation_bytes; /* of scratch_memory, from its start: no meaning between passes */
     float *last_row; /* [H] residual stream of the newest token; has meaning when length > 0 */
-    float *logits;   /* [V] of the newest token, filled by session_last_logits */
+    float *logits;   /* [head_rows, V] */
+    int64_t head_rows;
     int32_t *counts; /* [V] generated tokens, for the penalties */
+    int32_t *chosen; /* [1] the drawn token */
+    int32_t *record; /* the step record */
+    /* The host's side of record and counts; the same memory where the host can write it. */
+    int32_t *host_record, *host_counts;
+    struct token_choice choice;
 };
 
-/* Fills session->logits from the newest token. The session must hold one. */
-ASSAY_MUST_USE assay_status session_last_logits(assay_session *session, struct assay_error *error);
+/* ---- session_memory.c ---------------------------------------------------------------------- */
+ASSAY_MUST_USE assay_status session_allocate(assay_session *session, struct assay_error *error);
+void session_free(assay_session *session);
+
+/* ---- session_pass.c ------------------------------------------------------------------------ */
+/* Appends ids[0, num_ids), at most prefill_chunk. logits: the caller's, for PASS_LAST and PASS_ALL.
+ * step: for PASS_CHOOSE. Errors are in the context. */
+ASSAY_MUST_USE assay_status session_pass(assay_session *session, const int32_t *ids,
+                                         int64_t num_ids, enum pass_tail tail, float *logits,
+                                         int64_t step);
+/* The calls of a pass. */
+ASSAY_MUST_USE assay_status session_pass_calls(assay_session *session, const struct pass *pass);
+/* Draws from the logits of the newest token into session->chosen. */
+ASSAY_MUST_USE assay_status session_choose(assay_session *session, int64_t step,
+                                           struct assay_tensor step_at);
+/* The length up to which one launch geometry serves a decode step that ends at `length`: a power of
+ * four times 256, at most the capacity. */
+int64_t session_tier(const assay_session *session, int64_t length, int *index);
+
+/* ---- session.c ----------------------------------------------------------------------------- */
+/* Everything that can be wrong with a call, before any state changes. */
+ASSAY_MUST_USE assay_status session_check(const assay_session *session, const int32_t *ids,
+                                          int64_t num_ids, struct assay_error *error);
 /* Copies the context's error into *error (which keeps an earlier one) and returns the status. */
 assay_status session_op_error(const assay_session *session, assay_status status,
                               struct assay_error *error);

@@ -30,7 +30,10 @@ enum {
     KEY_GDN_STATE_FP16,
     KEY_UNGATED,
     KEY_LEDGER,
-    KEY_STATS
+    KEY_STATS,
+    KEY_BACKEND,
+    KEY_DEVICE,
+    KEY_CUDA_GRAPHS
 };
 
 static const struct argp_option option_table[] = {
@@ -59,6 +62,11 @@ static const struct argp_option option_table[] = {
      "Use the lossy option without a gate record; marks the output", 3},
 #endif
     {NULL, 0, NULL, 0, "Execution:", 4},
+    {"backend", KEY_BACKEND, "NAME", 0,
+     "cpu (default), cuda, or simt: the CUDA kernels on the host, for tests", 4},
+    {"device", KEY_DEVICE, "N", 0, "The device of backend cuda (default 0); see: assay devices", 4},
+    {"cuda-graphs", KEY_CUDA_GRAPHS, "on|off", 0,
+     "Replay decode steps as CUDA Graphs (default on, backend cuda)", 4},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (default: all processors)", 4},
     {"context", KEY_CONTEXT, "N", 0, "Room for N tokens (default: prompt and new tokens)", 4},
     {"stats", KEY_STATS, "FORM", 0, "Statistics on stderr: text (default), json, none", 4},
@@ -74,6 +82,7 @@ static const char doc[] =
     "  assay run models/tiny --raw --prompt 'Call me' --max-new 40\n"
     "  assay run models/tiny --messages talk.json --temperature 0.7 --top-p 0.9 --seed 1\n"
     "  assay run models/tiny --prompt hello --gdn-state-fp16\n"
+    "  assay run models/tiny --prompt hello --backend cuda --device 1\n"
     "\nA lossy option is refused until its gate has passed on this model:\n"
     "  assay gate models/tiny --trade gdn-state-fp16";
 
@@ -82,6 +91,7 @@ struct parsing {
     struct run_options *options;
     bool greedy;
     const char *sampling_option; /* the last option that only sampling uses */
+    bool device;
 };
 
 static error_t parse_sampling(int key, const char *text, struct argp_state *state)
@@ -132,6 +142,50 @@ static enum run_stats parse_stats(const char *text, const struct argp_state *sta
     return RUN_STATS_TEXT;
 }
 
+static enum assay_backend parse_backend(const char *text, const struct argp_state *state)
+{
+    for (int i = 0; i < ASSAY_NUM_BACKENDS; i++)
+        if (strcmp(text, assay_backend_name((enum assay_backend)i)) == 0)
+            return (enum assay_backend)i;
+    argp_error(state, "--backend must be cpu, cuda or simt, is \"%s\"", text);
+    return ASSAY_CPU;
+}
+
+static enum assay_cuda_graphs parse_cuda_graphs(const char *text, const struct argp_state *state)
+{
+    if (strcmp(text, "on") == 0)
+        return ASSAY_CUDA_GRAPHS_ON;
+    if (strcmp(text, "off") != 0)
+        argp_error(state, "--cuda-graphs must be on or off, is \"%s\"", text);
+    return ASSAY_CUDA_GRAPHS_OFF;
+}
+
+static error_t parse_execution(int key, const char *text, struct argp_state *state)
+{
+    struct parsing *parsing = state->input;
+    struct run_options *options = parsing->options;
+    switch (key) {
+    case KEY_BACKEND:
+        options->backend = parse_backend(text, state);
+        return 0;
+    case KEY_DEVICE:
+        options->device = (int)tool_integer(state, "--device", text, 0, INT32_MAX);
+        parsing->device = true;
+        return 0;
+    case KEY_CUDA_GRAPHS:
+        options->cuda_graphs = parse_cuda_graphs(text, state);
+        return 0;
+    case KEY_THREADS:
+        options->threads = (int)tool_integer(state, "--threads", text, 1, 1024);
+        return 0;
+    case KEY_CONTEXT:
+        options->context = tool_integer(state, "--context", text, 1, INT32_MAX);
+        return 0;
+    default:
+        return parse_sampling(key, text, state);
+    }
+}
+
 /* Combinations that contradict themselves or would have no effect. */
 static void check(const struct parsing *parsing, const struct argp_state *state)
 {
@@ -151,6 +205,10 @@ static void check(const struct parsing *parsing, const struct argp_state *state)
     if (parsing->sampling_option != NULL && options->sampling.temperature == 0.0)
         argp_error(state, "%s has no effect on greedy generation: add --temperature above 0",
                    parsing->sampling_option);
+    if (options->backend != ASSAY_CUDA && parsing->device)
+        argp_error(state, "--device has no effect without --backend cuda");
+    if (options->backend != ASSAY_CUDA && options->cuda_graphs == ASSAY_CUDA_GRAPHS_ON)
+        argp_error(state, "--cuda-graphs on needs --backend cuda");
     if (options->ungated && options->ledger != NULL)
         argp_error(state, "--ungated and --ledger exclude each other: an ungated run looks in no "
                           "ledger");
@@ -188,12 +246,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case KEY_LEDGER:
         options->ledger = text;
         return 0;
-    case KEY_THREADS:
-        options->threads = (int)tool_integer(state, "--threads", text, 1, 1024);
-        return 0;
-    case KEY_CONTEXT:
-        options->context = tool_integer(state, "--context", text, 1, INT32_MAX);
-        return 0;
     case KEY_STATS:
         options->stats = parse_stats(text, state);
         return 0;
@@ -209,7 +261,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         check(parsing, state);
         return 0;
     default:
-        return parse_sampling(key, text, state);
+        return parse_execution(key, text, state);
     }
 }
 

@@ -21,8 +21,11 @@ struct run_options {
     bool no_thinking;
     int64_t max_new_tokens;
     struct assay_sampling sampling;
-    int threads;     /* 0: all processors */
-    int64_t context; /* 0: as long as the prompt and the new tokens need */
+    enum assay_backend backend;
+    int device;                         /* backend cuda */
+    enum assay_cuda_graphs cuda_graphs; /* backend cuda */
+    int threads;                        /* 0: all processors */
+    int64_t context;                    /* 0: as long as the prompt and the new tokens need */
     assay_trade_set trades;
     bool ungated;
     const char *ledger; /* NULL: the default ledger */

@@ -82,8 +82,8 @@ static assay_status ask_gate(struct run *run)
     bool passes = false;
     ASSAY_TRY(assay_model_digest(run->model, digest, &run->error));
     ASSAY_TRY(assay_gate_lookup(options->ledger, digest, options->trades,
-                                assay_backend_name(ASSAY_CPU), &passes, reason, sizeof reason,
-                                &run->error));
+                                assay_backend_name(options->backend), &passes, reason,
+                                sizeof reason, &run->error));
     if (!passes)
         return assay_fail(&run->error, ASSAY_E_GATE, "run", run->trades,
                           "not allowed: %s; the command that decides: assay gate %s --trade %s%s%s",
@@ -150,12 +150,15 @@ static assay_status create_session(struct run *run)
     run->generation.max_new_tokens = new_tokens;
 
     struct assay_context_options context = assay_context_defaults();
+    context.backend = options->backend;
+    context.device = options->device;
     context.num_threads = options->threads;
     ASSAY_TRY(assay_context_create(&context, &run->context, &run->error));
     struct assay_session_options session = assay_session_defaults();
     session.capacity = capacity;
     session.prefill_chunk = PREFILL_CHUNK;
     session.trades = options->trades;
+    session.cuda_graphs = options->cuda_graphs;
     return assay_session_create(run->context, run->model, &session, &run->session, &run->error);
 }
 

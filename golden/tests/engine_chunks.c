@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/device.h>
 #include <assay/model.h>
 
 #include "engine_common.h"
@@ -241,6 +242,42 @@ Test(engine_chunks, independence)
     cr_assert(compare(&snapshot, &engine, logits, false, &same) <= SPLIT_BUDGET,
               "the first session was disturbed");
     assay_session_destroy(other.session);
+    free(logits);
+    free(ids);
+    snapshot_close(&snapshot);
+    engine_close(&engine);
+}
+
+/* Between passes nothing is remembered but what the session says: with the workspace and the
+ * scratch overwritten by NaN and the caches moved from under it, the bits stay. */
+Test(engine_chunks, nothing_else_is_remembered)
+{
+    enum { HALF = 60, STEP = 7 };
+    struct engine engine;
+    struct snapshot snapshot;
+    bool same;
+    engine_open(&engine, NULL);
+    snapshot_open(&snapshot, &engine);
+    int32_t *ids = prompt_ids();
+    float *logits = malloc((size_t)engine.vocab * sizeof *logits);
+    cr_assert(logits != NULL);
+    for (int disturbed = 0; disturbed < 2; disturbed++) {
+        struct assay_error error = {0};
+        assay_session_reset(engine.session);
+        for (int64_t at = 0; at < HALF + 10 * STEP; at += at == 0 ? HALF : STEP) {
+            engine_expect_ok(assay_session_forward(engine.session, ids + at, at == 0 ? HALF : STEP,
+                                                   ASSAY_LOGITS_LAST, logits, &error),
+                             &error, "forward");
+            if (!disturbed)
+                continue;
+            void *old;
+            engine_expect_ok(assay_session_poison(engine.session, &error), &error, "poison");
+            engine_expect_ok(assay_session_move_kv(engine.session, &old, &error), &error, "move");
+            assay_buffer_destroy(engine.context, old);
+        }
+        compare(&snapshot, &engine, logits, !disturbed, &same);
+    }
+    cr_assert(same, "a pass reads what an earlier one left behind");
     free(logits);
     free(ids);
     snapshot_close(&snapshot);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/device.h>
+
 #include <criterion/criterion.h>
 #include <jansson.h>
 
@@ -30,10 +32,21 @@ void engine_session(struct engine *engine, const struct assay_session_options *o
         &error, "session");
 }
 
+/* The same tests run on a device where one is. */
+#ifndef ENGINE_BACKEND
+#define ENGINE_BACKEND ASSAY_CPU
+#endif
+
 static void open_context(struct engine *engine, int num_threads)
 {
     struct assay_error error = {0};
     struct assay_context_options options = assay_context_defaults();
+    if (ENGINE_BACKEND == ASSAY_CUDA && assay_device_count() == 0) {
+        puts("no CUDA device");
+        fflush(stdout);
+        cr_skip_test("no CUDA device");
+    }
+    options.backend = ENGINE_BACKEND;
     options.num_threads = num_threads;
     engine_expect_ok(assay_context_create(&options, &engine->context, &error), &error, "context");
 }

@@ -136,6 +136,7 @@ Test(engine_errors, creation_and_states)
         {{.gdn_chunk = 257}, ASSAY_E_ARG, "gdn_chunk"},
         {{.recurrent_limit = -1}, ASSAY_E_ARG, "recurrent_limit"},
         {{.trades = 1u << 31}, ASSAY_E_USAGE, "trade"},
+        {{.cuda_graphs = ASSAY_CUDA_GRAPHS_ON}, ASSAY_E_UNSUPPORTED, "only backend cuda"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct assay_error error = {0};
@@ -155,15 +156,17 @@ Test(engine_errors, creation_and_states)
     engine_close(&engine);
 }
 
-/* The first route whose name begins with the prefix; "" when there is none. */
+/* The first route of backend cpu whose name begins with the prefix; "" when there is none. */
 static const char *route_like(const char *prefix)
 {
     int num_ops;
     const struct assay_op *const *ops = assay_ops(&num_ops);
     for (int i = 0; i < num_ops; i++)
-        for (int j = 0; j < assay_op_num_routes(ops[i]); j++)
-            if (strncmp(assay_op_route(ops[i], j)->name, prefix, strlen(prefix)) == 0)
-                return assay_op_route(ops[i], j)->name;
+        for (int j = 0; j < assay_op_num_routes(ops[i]); j++) {
+            const struct assay_route *route = assay_op_route(ops[i], j);
+            if (route->backend == ASSAY_CPU && strncmp(route->name, prefix, strlen(prefix)) == 0)
+                return route->name;
+        }
     return "";
 }
 

@@ -21,6 +21,15 @@ extern "C" {
 
 typedef struct assay_session assay_session;
 
+/* CUDA Graphs for passes of up to 8 tokens: recorded once for each width, kind of result and range
+ * of context lengths, then replayed. The results are those of the calls themselves, bit for bit.
+ * Route counters count a recorded call once, not its replays. */
+enum assay_cuda_graphs {
+    ASSAY_CUDA_GRAPHS_AUTO, /* on where the context's backend is cuda */
+    ASSAY_CUDA_GRAPHS_ON,   /* ASSAY_E_UNSUPPORTED on another backend */
+    ASSAY_CUDA_GRAPHS_OFF
+};
+
 struct assay_session_options {
     int64_t capacity;      /* tokens the session can hold; 0: 4096, at most max_positions */
     int64_t prefill_chunk; /* tokens a forward pass takes at most; 0: 512 */
@@ -29,12 +38,14 @@ struct assay_session_options {
      * gdn_chunked; 0: 1. Scoring through the decode path sets it to the prefill chunk. */
     int64_t recurrent_limit;
     assay_trade_set trades; /* what the session does, gated or not: the caller has checked */
+    enum assay_cuda_graphs cuda_graphs;
 };
 
 struct assay_session_options assay_session_defaults(void);
 
 /* An empty sequence. The context is used by all calls of the session and must outlive it, as must
- * the model. */
+ * the model. On backend cuda the first session of a model copies its weights to the device; others
+ * of the same context share that copy. */
 ASSAY_MUST_USE assay_status assay_session_create(assay_context *context, const assay_model *model,
                                                  const struct assay_session_options *options,
                                                  assay_session **session,
@@ -61,6 +72,16 @@ bool assay_session_broken(const assay_session *session);
  * elements and ASSAY_E_ARG for a full-attention layer. */
 ASSAY_MUST_USE assay_status assay_session_gdn_state(const assay_session *session, int64_t layer,
                                                     float *out, struct assay_error *error);
+
+/* For tests: moves the KV caches to other memory. *old is the memory they were in, which the
+ * caller frees with assay_buffer_destroy. */
+ASSAY_MUST_USE assay_status assay_session_move_kv(assay_session *session, void **old,
+                                                  struct assay_error *error);
+/* For tests: fills everything that has no meaning between passes with NaN: the context's workspace,
+ * the session's scratch, the slots of its caches behind the newest token. */
+ASSAY_MUST_USE assay_status assay_session_poison(assay_session *session, struct assay_error *error);
+/* For tests: graphs recorded and graphs replayed since the session was created. */
+void assay_session_graph_counts(const assay_session *session, int64_t *recorded, int64_t *replayed);
 
 /* How the next token is chosen. */
 struct assay_sampling {

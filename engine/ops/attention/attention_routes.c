@@ -199,25 +199,27 @@ static const struct assay_boundary boundaries_generic[] = {
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("attention.split", attention_route_split, .profile = ASSAY_PROFILE_F32,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
                  .when = "D and Dv at most 256", .accepts = accepts_split,
-                 .workspace = workspace_split, .boundaries = boundaries_split, .depth = depth_split)
-        DEVICE_ROUTE("attention.generic", attention_route_generic, .profile = ASSAY_PROFILE_F32,
-                     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                     .when = "all calls", .workspace = workspace_generic,
-                     .boundaries = boundaries_generic)
+                 .workspace = workspace_split, .boundaries = boundaries_split,
+                 .depth = depth_split),
+    DEVICE_ROUTE("attention.generic", attention_route_generic, .profile = ASSAY_PROFILE_F32,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT, .when = "all calls",
+                 .workspace = workspace_generic, .boundaries = boundaries_generic),
+#endif
 #if defined(ASSAY_SIMD)
-            {.name = "attention.avx512.cpu",
-             .backend = ASSAY_CPU,
-             .profile = ASSAY_PROFILE_F32,
-             .isa = ASSAY_ISA_AVX512,
-             .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-             .when = "all calls",
-             .workspace = workspace_simd,
-             .run = attention_route_avx512,
-             .boundaries = boundaries,
-             .depth = depth},
+    {.name = "attention.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .when = "all calls",
+     .workspace = workspace_simd,
+     .run = attention_route_avx512,
+     .boundaries = boundaries,
+     .depth = depth},
     {.name = "attention.avx2.cpu",
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_F32,

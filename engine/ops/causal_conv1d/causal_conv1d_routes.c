@@ -56,18 +56,20 @@ static const struct assay_boundary boundaries_channels[] = {
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("causal_conv1d.channels", causal_conv1d_route_channels,
                  .invariance = ASSAY_WIDTH_INVARIANT, .profile = ASSAY_PROFILE_F32,
-                 .when = "all calls", .boundaries = boundaries_channels)
+                 .when = "all calls", .boundaries = boundaries_channels),
+#endif
 #if defined(ASSAY_SIMD)
-        {.name = "causal_conv1d.avx512.cpu",
-         .invariance = ASSAY_WIDTH_INVARIANT,
-         .backend = ASSAY_CPU,
-         .profile = ASSAY_PROFILE_F32,
-         .isa = ASSAY_ISA_AVX512,
-         .when = "all calls",
-         .run = causal_conv1d_route_avx512,
-         .boundaries = boundaries_avx512},
+    {.name = "causal_conv1d.avx512.cpu",
+     .invariance = ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = causal_conv1d_route_avx512,
+     .boundaries = boundaries_avx512},
     {.name = "causal_conv1d.avx2.cpu",
      .invariance = ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,

@@ -60,18 +60,20 @@ static const struct assay_boundary boundaries_row[] = {
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("embedding.row", embedding_route_row,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row)
+                 .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row),
+#endif
 #if defined(ASSAY_SIMD)
-        {.name = "embedding.avx512.cpu",
-         .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-         .backend = ASSAY_CPU,
-         .profile = ASSAY_PROFILE_EXACT,
-         .isa = ASSAY_ISA_AVX512,
-         .when = "all calls",
-         .run = embedding_route_avx512,
-         .boundaries = boundaries_avx512},
+    {.name = "embedding.avx512.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_EXACT,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = embedding_route_avx512,
+     .boundaries = boundaries_avx512},
     {.name = "embedding.avx2.cpu",
      .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,

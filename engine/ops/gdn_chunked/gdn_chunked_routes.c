@@ -160,12 +160,14 @@ static const struct assay_boundary boundaries_device[] = {
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("gdn_chunked.state32", gdn_chunked_route_state32, .profile = ASSAY_PROFILE_F32,
                  .when = "state is f32", .accepts = state_is_f32,
-                 .workspace = gdn_chunked_device_workspace, .boundaries = boundaries_device)
+                 .workspace = gdn_chunked_device_workspace, .boundaries = boundaries_device),
     DEVICE_ROUTE("gdn_chunked.state16", gdn_chunked_route_state16, .profile = ASSAY_PROFILE_STATE16,
                  .when = "state is f16", .accepts = state_is_f16,
-                 .workspace = gdn_chunked_device_workspace, .boundaries = boundaries_device)
+                 .workspace = gdn_chunked_device_workspace, .boundaries = boundaries_device),
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "gdn_chunked.state32.avx512.cpu",
      .backend = ASSAY_CPU,

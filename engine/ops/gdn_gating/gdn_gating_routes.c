@@ -62,18 +62,20 @@ static const struct assay_boundary boundaries_chunk[] = {{"H", 8}, {"H", 1024}, 
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("gdn_gating.chunk", gdn_gating_route_chunk,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_chunk)
+                 .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_chunk),
+#endif
 #if defined(ASSAY_SIMD)
-        {.name = "gdn_gating.avx512.cpu",
-         .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-         .backend = ASSAY_CPU,
-         .profile = ASSAY_PROFILE_F32,
-         .isa = ASSAY_ISA_AVX512,
-         .when = "all calls",
-         .run = gdn_gating_route_avx512,
-         .boundaries = boundaries_avx512},
+    {.name = "gdn_gating.avx512.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = gdn_gating_route_avx512,
+     .boundaries = boundaries_avx512},
     {.name = "gdn_gating.avx2.cpu",
      .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,

@@ -55,12 +55,13 @@ static const struct assay_boundary boundaries_state16[] = {{"dk", 64}, {"dk", 12
 #endif
 
 static const struct assay_route routes[] = {
-    DEVICE_ROUTE("gdn_recurrent.state32", gdn_recurrent_route_state32,
-                 .profile = ASSAY_PROFILE_F32, .when = "state is f32", .accepts = state_is_f32,
-                 .boundaries = boundaries_state32)
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("gdn_recurrent.state32", gdn_recurrent_route_state32, .profile = ASSAY_PROFILE_F32,
+                 .when = "state is f32", .accepts = state_is_f32, .boundaries = boundaries_state32),
     DEVICE_ROUTE("gdn_recurrent.state16", gdn_recurrent_route_state16,
                  .profile = ASSAY_PROFILE_STATE16, .when = "state is f16", .accepts = state_is_f16,
-                 .boundaries = boundaries_state16)
+                 .boundaries = boundaries_state16),
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "gdn_recurrent.state32.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -91,16 +91,18 @@ static const struct assay_boundary boundaries_warp[] = {{"T", 8},  {"D", 8},    
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("kv_append.warp", kv_append_route_warp, .profile = ASSAY_PROFILE_EXACT,
-                 .when = "all calls", .boundaries = boundaries_warp)
+                 .when = "all calls", .boundaries = boundaries_warp),
+#endif
 #if defined(ASSAY_SIMD)
-        {.name = "kv_append.avx512.cpu",
-         .backend = ASSAY_CPU,
-         .profile = ASSAY_PROFILE_EXACT,
-         .isa = ASSAY_ISA_AVX512,
-         .when = "all calls",
-         .run = kv_append_route_avx512,
-         .boundaries = boundaries_avx512},
+    {.name = "kv_append.avx512.cpu",
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_EXACT,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = kv_append_route_avx512,
+     .boundaries = boundaries_avx512},
     {.name = "kv_append.avx2.cpu",
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_EXACT,

@@ -42,18 +42,20 @@ static const struct assay_boundary boundaries_row[] = {
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("l2norm.row", l2norm_route_row,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_row)
+                 .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_row),
+#endif
 #if defined(ASSAY_SIMD)
-        {.name = "l2norm.avx512.cpu",
-         .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-         .backend = ASSAY_CPU,
-         .profile = ASSAY_PROFILE_F32,
-         .isa = ASSAY_ISA_AVX512,
-         .when = "all calls",
-         .run = l2norm_route_avx512,
-         .boundaries = boundaries_avx512},
+    {.name = "l2norm.avx512.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .run = l2norm_route_avx512,
+     .boundaries = boundaries_avx512},
     {.name = "l2norm.avx2.cpu",
      .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,

@@ -3,6 +3,7 @@
  * linear: argument checks, floor, and the route table.
  */
 #include "core/core.h"
+#include "cuda/cublas.h"
 #include "ops/linear/linear_routes.h"
 
 static assay_status validate(assay_context *context, const void *arguments)
@@ -53,7 +54,118 @@ static const struct assay_boundary boundaries_avx512[] = {
     {"K", 16}, {"K", 32}, {"N", LINEAR_TILE_N}, {"T", LINEAR_TILE_T_AVX512}, {NULL, 0}};
 #endif
 
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+static bool has_one_row(const void *arguments)
+{
+    const struct assay_linear_args *a = arguments;
+    return a->x.extent[0] == 1;
+}
+
+static bool has_few_rows(const void *arguments)
+{
+    const struct assay_linear_args *a = arguments;
+    return a->x.extent[0] <= LINEAR_SMALL_ROWS;
+}
+
+/* Activations of binary32 become two planes of bf16. */
+static size_t split_workspace(const assay_context *context, const void *arguments)
+{
+    const struct assay_linear_args *a = arguments;
+    (void)context;
+    if (a->x.dtype == ASSAY_BF16)
+        return 0;
+    return 4 * (size_t)a->x.extent[0] * (size_t)linear_split_pitch(a->x.extent[1]);
+}
+
+/* Every 32nd chunk of 8 a lane, then five levels of a tree. */
+static int64_t depth_pair(int64_t inner_length)
+{
+    return (inner_length + 255) / 256 * 8 + 5;
+}
+
+/* One mma adds 16 products to the sum: as 36 roundings to nearest (linear_bound.md). */
+enum { MMA_ROUNDINGS = 36 };
+
+/* Chunks of 32 are dealt to 4 or 8 warps, whose sums are added, then two planes' sums. */
+static int64_t depth_small(int64_t inner_length)
+{
+    int64_t chunks = (inner_length + 31) / 32;
+    return (chunks + LINEAR_SMALL_WARPS - 1) / LINEAR_SMALL_WARPS * 2 * MMA_ROUNDINGS +
+           2 * LINEAR_SMALL_WARPS + 1;
+}
+
+/* Steps of 64, for two planes one after the other. */
+static int64_t depth_tiled(int64_t inner_length)
+{
+    return (inner_length + 63) / 64 * 2 * 4 * MMA_ROUNDINGS;
+}
+
+#if defined(ASSAY_HAVE_CUDA)
+static bool cublas_takes(const void *arguments)
+{
+    const struct assay_linear_args *a = arguments;
+    return a->x.extent[0] > LINEAR_SMALL_ROWS && a->x.dtype == ASSAY_BF16 &&
+           a->x.extent[0] <= INT32_MAX && a->w.extent[0] <= INT32_MAX &&
+           a->w.extent[1] <= INT32_MAX && a->x.stride[0] <= INT32_MAX &&
+           a->w.stride[0] <= INT32_MAX && a->y.stride[0] <= INT32_MAX &&
+           a->x.stride[0] >= a->x.extent[1] && a->w.stride[0] >= a->w.extent[1] &&
+           a->y.stride[0] >= a->y.extent[1] && cublas_is_there();
+}
+
+static size_t cublas_workspace(const assay_context *context, const void *arguments)
+{
+    (void)context;
+    (void)arguments;
+    return CUBLAS_WORKSPACE;
+}
+
+static assay_status linear_route_cublas(assay_context *context, const void *arguments,
+                                        void *workspace)
+{
+    const struct assay_linear_args *a = arguments;
+    return cublas_linear(context, &a->x, &a->w, &a->y, false, workspace);
+}
+#endif
+
+static const struct assay_boundary boundaries_pair[] = {{"K", 8}, {"K", 256}, {"K", 1024},
+                                                        {"N", 2}, {"N", 264}, {NULL, 0}};
+static const struct assay_boundary boundaries_small[] = {
+    {"T", 8}, {"T", 16}, {"K", 32}, {"K", 384}, {"N", 16}, {"N", 32}, {"N", 64}, {NULL, 0}};
+static const struct assay_boundary boundaries_tiled[] = {{"T", 64},  {"T", 128}, {"K", 64},
+                                                         {"K", 192}, {"N", 128}, {NULL, 0}};
+static const struct assay_boundary boundaries_generic[] = {{"K", 8}, {"N", 2}, {NULL, 0}};
+#endif
+
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("linear.gemv", linear_route_gemv,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_F32, .when = "T = 1", .accepts = has_one_row,
+                 .boundaries = boundaries_pair, .depth = depth_pair),
+    DEVICE_ROUTE("linear.small", linear_route_small,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_A16X2, .when = "T <= 32", .accepts = has_few_rows,
+                 .workspace = split_workspace, .boundaries = boundaries_small,
+                 .depth = depth_small),
+#if defined(ASSAY_HAVE_CUDA)
+    {.name = "linear.cublas.cuda",
+     .backend = ASSAY_CUDA,
+     .profile = ASSAY_PROFILE_A16,
+     .when = "T > 32, x in bf16, sizes below 2^31, cuBLAS found",
+     .accepts = cublas_takes,
+     .workspace = cublas_workspace,
+     .run = linear_route_cublas,
+     .depth = depth_tiled},
+#endif
+    DEVICE_ROUTE("linear.tiled", linear_route_tiled,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_A16X2, .when = "all calls", .workspace = split_workspace,
+                 .boundaries = boundaries_tiled, .depth = depth_tiled),
+    DEVICE_ROUTE("linear.generic", linear_route_generic,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_F32, .when = "all calls, by request",
+                 .boundaries = boundaries_generic, .depth = depth_pair),
+#endif
 #if defined(ASSAY_SIMD)
     {.name = "linear.bf16.avx512.cpu",
      .backend = ASSAY_CPU,

@@ -7,11 +7,35 @@
 
 #include <assay/ops/linear.h>
 
+#include "cuda/device_route.h"
+
 /* The register tile of the vector routes: rows of x times rows of w. */
 enum { LINEAR_TILE_N = 4, LINEAR_TILE_T_AVX2 = 3, LINEAR_TILE_T_AVX512 = 6 };
+
+/* Rows of x up to which the kernel for few rows goes; at least so many of its warps share the sum
+ * over k. */
+enum { LINEAR_SMALL_ROWS = 32, LINEAR_SMALL_WARPS = 4 };
+
+/* Elements between rows of the planes that binary32 activations are split into. */
+static inline int64_t linear_split_pitch(int64_t inner)
+{
+    return (inner + 7) / 8 * 8;
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+DEVICE_ROUTE_DECLARE(linear_route_gemv)
+DEVICE_ROUTE_DECLARE(linear_route_small)
+DEVICE_ROUTE_DECLARE(linear_route_tiled)
+DEVICE_ROUTE_DECLARE(linear_route_generic)
 
 assay_status linear_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status linear_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status linear_route_avx512(assay_context *context, const void *args, void *workspace);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -118,19 +118,21 @@ static const struct assay_boundary boundaries_token[] = {{"pairs", 8}, {"pairs",
 #endif
 
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("rope.token", rope_route_token,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_token)
+                 .profile = ASSAY_PROFILE_F32, .when = "all calls", .boundaries = boundaries_token),
+#endif
 #if defined(ASSAY_SIMD)
-        {.name = "rope.avx512.cpu",
-         .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-         .backend = ASSAY_CPU,
-         .profile = ASSAY_PROFILE_F32,
-         .isa = ASSAY_ISA_AVX512,
-         .when = "all calls",
-         .workspace = workspace_simd,
-         .run = rope_route_avx512,
-         .boundaries = boundaries_avx512},
+    {.name = "rope.avx512.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .workspace = workspace_simd,
+     .run = rope_route_avx512,
+     .boundaries = boundaries_avx512},
     {.name = "rope.avx2.cpu",
      .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
      .backend = ASSAY_CPU,

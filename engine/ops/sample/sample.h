@@ -14,12 +14,14 @@
  *     one's.
  * [SAMPLE-5] The draw is by inversion: u = floor(x / 2^11) * 2^-53 in [0, 1), where x = w0 + 2^32
  *     w1 is made of the first two output words of Philox4x32-10 with key words (seed mod 2^32, seed
- *     div 2^32) and counter words (c mod 2^32, c div 2^32, 0, 0), c = step + t modulo 2^64; the
+ *     div 2^32) and counter words (c mod 2^32, c div 2^32, 0, 0), c = step + s + t modulo 2^64; the
  *     token is the first, in index order, at which the running sum of kept probabilities exceeds
- *     u times their sum.
+ *     u times their sum. s is 0 without step_at, else max(step_at[0], 0), read where and when the
+ *     call runs: a recorded call draws anew after the element has been counted up.
  * [SAMPLE-6] temperature 0 is argmax of the penalised logits. Only columns [0, limit) take part;
  *     1 <= limit <= V.
- * [SAMPLE-7] logits: [T, V] bf16 or f32; counts: absent or [V] i32, >= 0; ids: [T] i32; T >= 0.
+ * [SAMPLE-7] logits: [T, V] bf16 or f32; counts: absent or [V] i32, >= 0 in [0, limit); step_at:
+ *     absent or [1] i32; ids: [T] i32; T >= 0.
  *     Probabilities are computed in binary64 from the stored logits; a token may differ from the
  *     exact one only where a decision lies on its edge: u, or a sum that top_p looks at, within
  *     1e-12 + limit * 2^-51 (a bound on the error of the sums), a probability within 1e-12 of
@@ -29,7 +31,8 @@
  * [SAMPLE-9] temperature >= 0, presence and frequency finite, top_k >= 0, top_p in (0, 1], min_p
  *     in [0, 1], else ASSAY_E_ARG with the argument's name. ids may not overlap the inputs:
  *     ASSAY_E_ALIAS. Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
- *     ASSAY_E_LAYOUT. Negative counts are ASSAY_E_RANGE.
+ *     ASSAY_E_LAYOUT. Negative counts are ASSAY_E_RANGE; in a device's memory, which no check can
+ *     see, they give every row -1.
  */
 #ifndef ASSAY_OPS_SAMPLE_H
 #define ASSAY_OPS_SAMPLE_H
@@ -54,7 +57,8 @@ struct assay_sample_args {
     double presence;            /* subtracted once from tokens that occurred */
     double frequency;           /* subtracted for every occurrence */
     uint64_t seed;
-    uint64_t step; /* counter of row 0; row t uses step + t */
+    uint64_t step;               /* counter of row 0; row t uses step + t */
+    struct assay_tensor step_at; /* absent or [1] i32: added to step, read where the call runs */
 };
 
 ASSAY_MUST_USE assay_status assay_sample(assay_context *context,

@@ -136,6 +136,13 @@ static int32_t sample_row(const struct assay_sample_args *a, const void *row, do
     return draw(c, u);
 }
 
+/* The counter of row 0 [SAMPLE-5]. */
+static uint64_t first_counter(const struct assay_sample_args *a)
+{
+    int32_t more = a->step_at.data != NULL ? *(const int32_t *)a->step_at.data : 0;
+    return a->step + (more > 0 ? (uint64_t)more : 0);
+}
+
 assay_status sample_route_plain(assay_context *context, const void *args, void *workspace)
 {
     const struct assay_sample_args *a = args;
@@ -144,8 +151,9 @@ assay_status sample_route_plain(assay_context *context, const void *args, void *
     c.weight = c.logit + a->limit;
     c.heap = (int32_t *)(void *)(c.weight + a->limit);
     int32_t *ids = a->ids.data;
+    uint64_t counter = first_counter(a);
     for (int64_t t = 0; t < a->ids.extent[0]; t++) {
-        double u = random_uniform(a->seed, a->step + (uint64_t)t);
+        double u = random_uniform(a->seed, counter + (uint64_t)t);
         ids[t] = sample_row(a, assay_tensor_row(&a->logits, t), u, &c);
     }
     return ASSAY_OK;

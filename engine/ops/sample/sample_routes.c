@@ -34,12 +34,25 @@ static assay_status check_counts(assay_context *context, const struct assay_samp
                                  false));
     ASSAY_TRY(assay_check_extent(context, op, "counts", &a->counts, 0, a->logits.extent[1]));
     ASSAY_TRY(assay_check_alias(context, op, "ids", &a->ids, "counts", &a->counts, false));
+    if (assay_on_device(context))
+        return ASSAY_OK;
     const int32_t *counts = a->counts.data;
     for (int64_t i = 0; i < a->limit; i++)
         if (counts[i] < 0)
             return assay_refuse(context, ASSAY_E_RANGE, op, "counts",
                                 "must not be negative, entry %lld is %d", (long long)i, counts[i]);
     return ASSAY_OK;
+}
+
+static assay_status check_step_at(assay_context *context, const struct assay_sample_args *a)
+{
+    const char *op = "sample";
+    if (a->step_at.data == NULL)
+        return ASSAY_OK;
+    ASSAY_TRY(assay_check_tensor(context, op, "step_at", &a->step_at, 1, 1, ASSAY_FORMAT(ASSAY_I32),
+                                 false));
+    ASSAY_TRY(assay_check_extent(context, op, "step_at", &a->step_at, 0, 1));
+    return assay_check_alias(context, op, "ids", &a->ids, "step_at", &a->step_at, false);
 }
 
 static assay_status validate(assay_context *context, const void *arguments)
@@ -57,6 +70,7 @@ static assay_status validate(assay_context *context, const void *arguments)
                             (long long)a->logits.extent[1], (long long)a->limit);
     ASSAY_TRY(check_settings(context, a));
     ASSAY_TRY(assay_check_alias(context, op, "ids", &a->ids, "logits", &a->logits, false));
+    ASSAY_TRY(check_step_at(context, a));
     return check_counts(context, a);
 }
 
@@ -65,14 +79,28 @@ static struct assay_floor floor_of(const void *arguments)
     const struct assay_sample_args *a = arguments;
     double rows = (double)a->ids.extent[0], count = rows * (double)a->limit;
     double counts = a->counts.data != NULL ? 4 * (double)a->limit : 0;
+    double step = a->step_at.data != NULL ? 4 : 0;
     return (struct assay_floor){
-        .bytes_read = count * (double)assay_dtype_bytes(a->logits.dtype) + counts,
+        .bytes_read = count * (double)assay_dtype_bytes(a->logits.dtype) + counts + step,
         .bytes_written = rows * 4,
         .operations = 3 * count, /* exp, sum, running sum */
     };
 }
 
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+/* 8 elements a thread, whole warps, at most 256 threads; lists of 64 tokens and, with 512 threads,
+ * of 1024. */
+static const struct assay_boundary boundaries_block[] = {
+    {"limit", 8},    {"limit", 64}, {"limit", 256}, {"limit", 2048},
+    {"limit", 8192}, {"top_k", 32}, {"top_k", 64},  {NULL, 0}};
+#endif
+
+/* A row from the macro has its own comma. */
 static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("sample.block", sample_route_block, .profile = ASSAY_PROFILE_F64,
+                 .when = "all calls", .boundaries = boundaries_block),
+#endif
     {.name = "sample.plain.cpu",
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_F64,
@@ -84,6 +112,7 @@ static const struct assay_route routes[] = {
 static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_sample_args, logits, ASSAY_INPUT),
     ASSAY_ARGUMENT(struct assay_sample_args, counts, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_sample_args, step_at, ASSAY_INPUT),
     ASSAY_ARGUMENT(struct assay_sample_args, ids, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 

@@ -87,12 +87,31 @@ static int by_rank(const void *first, const void *second)
     return a->id < b->id ? -1 : 1;
 }
 
-/* Ranks k and k + 1 may change places in a correct route. */
-static bool rank_unsure(const struct ranked *rank, int64_t k)
+static bool may_swap(const struct sample_token *a, const struct sample_token *b)
 {
-    const struct sample_token *a = rank[k].token, *b = rank[k + 1].token;
     double error = a->logit_error + b->logit_error;
     return error > 0 && fabs(two_minus(a->logit, b->logit)) <= error;
+}
+
+/* In a correct route a token beyond rank k may come before one that is not: not only their
+ * neighbours, as between tokens without an error there may be one with. */
+static bool rank_unsure(const struct ranked *rank, int64_t k, int64_t limit, double most_error)
+{
+    if (k + 1 >= limit)
+        return false;
+    for (int64_t a = k; a >= 0; a--) {
+        if (!(two_minus(rank[a].token->logit, rank[k + 1].token->logit) <= 2 * most_error))
+            break;
+        for (int64_t b = k + 1; b < limit; b++) {
+            if (may_swap(rank[a].token, rank[b].token))
+                return true;
+            if (!(two_minus(rank[k].token->logit, rank[b].token->logit) <= 2 * most_error))
+                break;
+        }
+        if (most_error == 0)
+            break;
+    }
+    return false;
 }
 
 /* ---- the ids found so far ------------------------------------------------------------------- */
@@ -114,7 +133,8 @@ struct search {
     const struct sample_token *token;
     struct ranked *rank;
     bool *kept;
-    double tolerance; /* of sums of weights */
+    double tolerance;  /* of sums of weights */
+    double most_error; /* of any token's logit */
     double u;
     struct sample_choice *choice;
     bool any;
@@ -193,7 +213,8 @@ static void top_p_and_draw(struct search *s, int64_t within)
         }
     }
     min_p_and_draw(s, exact);
-    if (exact < within && s->args->top_p < 1 && rank_unsure(s->rank, exact - 1))
+    if (exact < within && s->args->top_p < 1 &&
+        rank_unsure(s->rank, exact - 1, s->args->limit, s->most_error))
         s->choice->undecided = true;
     /* Prefixes that differ by next to nothing draw alike; the tolerance of the draw covers them. */
     if (first == last || last_sum - first_sum <= s->tolerance)
@@ -219,6 +240,7 @@ bool oracle_sample_choose(const struct assay_sample_args *args, const struct sam
         for (size_t i = 0; i < limit; i++) {
             s.rank[i] = (struct ranked){&token[i], (int64_t)i};
             total += token[i].weight.high;
+            s.most_error = fmax(s.most_error, token[i].logit_error);
         }
         s.tolerance = (1e-12 + (double)limit * 0x1p-51) * total + 2 * weight_error;
         bool all = args->top_k == 0 || args->top_k >= args->limit;
@@ -226,7 +248,7 @@ bool oracle_sample_choose(const struct assay_sample_args *args, const struct sam
         if (!all || args->top_p < 1)
             qsort(s.rank, limit, sizeof *s.rank, by_rank);
         top_p_and_draw(&s, within);
-        if (!all && rank_unsure(s.rank, within - 1))
+        if (!all && rank_unsure(s.rank, within - 1, args->limit, s.most_error))
             choice->undecided = true;
     }
     free(s.rank);
@@ -235,6 +257,13 @@ bool oracle_sample_choose(const struct assay_sample_args *args, const struct sam
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
+
+/* s of [SAMPLE-5]. */
+static uint64_t more_steps(const struct assay_sample_args *args)
+{
+    int64_t more = args->step_at.data != NULL ? oracle_get_int(&args->step_at, 0) : 0;
+    return more > 0 ? (uint64_t)more : 0;
+}
 
 static bool choose_row(const struct assay_sample_args *args, int64_t row,
                        struct sample_token *token, oracle_sample_weight *weight, void *arithmetic,
@@ -256,7 +285,8 @@ static bool choose_row(const struct assay_sample_args *args, int64_t row,
     double error = 0;
     for (int64_t i = 0; i < args->limit; i++)
         token[i].weight = weight(args, token[i].logit, token[best].logit, arithmetic, &error);
-    double u = oracle_sample_uniform(args->seed, args->step + (uint64_t)row);
+    uint64_t counter = args->step + more_steps(args) + (uint64_t)row;
+    double u = oracle_sample_uniform(args->seed, counter);
     return oracle_sample_choose(args, token, error, u, choice);
 }
 

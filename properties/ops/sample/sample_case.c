@@ -31,6 +31,7 @@ static const double frequencies[] = {0, 0, 0.5, 0.25, -0.5, 0.3};
 static const char *const masked_names[] = {"none", "some", "but_one", "all"};
 static const char *const step_names[] = {"0", "1000", "2^32-2", "2^64-2"};
 static const uint64_t steps[] = {0, 1000, UINT64_C(0xfffffffe), UINT64_C(0xfffffffffffffffe)};
+static const char *const step_at_names[] = {"absent", "above_0", "below_0"};
 
 #define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
 
@@ -54,6 +55,7 @@ static const struct case_param params[] = {
     {.name = "masked", .kind = CASE_CHOICE, .hi = 3, .names = masked_names},
     {.name = "step", .kind = CASE_CHOICE, .hi = 3, .fallback = 1, .names = step_names},
     {.name = "wide_seed", .kind = CASE_FLAG, .hi = 1, .fallback = 1},
+    {.name = "step_at", .kind = CASE_CHOICE, .hi = 2, .names = step_at_names},
 };
 
 static void adjust(struct assay_case *c)
@@ -97,6 +99,17 @@ static void put_counts(struct trial *trial, struct assay_sample_args *a)
     }
 }
 
+static void put_step_at(struct trial *trial, struct assay_sample_args *a)
+{
+    const int64_t one = 1, sign = case_get(trial->c, "step_at") == 1 ? 1 : -1;
+    if (case_get(trial->c, "step_at") == 0)
+        return;
+    a->step_at = trial_input(trial, "step_at", ASSAY_I32, 1, &one,
+                             (struct values){.dist = CASE_DIST_ZEROS, .scale = 1});
+    int64_t size = 1 + trial_below(trial, "step_at_size", 0, INT32_MAX);
+    trial_put_int(trial, &a->step_at, 0, sign * size);
+}
+
 static bool build(struct trial *trial)
 {
     struct assay_sample_args *a = trial->args;
@@ -109,6 +122,7 @@ static bool build(struct trial *trial)
         trial_input(trial, "logits", (enum assay_dtype)case_get(c, "logits"), 2, extent, values);
     put_specials(trial, a);
     put_counts(trial, a);
+    put_step_at(trial, a);
     a->ids = trial_output(trial, "ids", ASSAY_I32, 1, extent);
     a->temperature = temperatures[case_get(c, "temperature")];
     a->top_k = case_get(c, "top_k");

@@ -2,8 +2,8 @@
  *
  * sample's laws and its bad calls. Clauses tested here or by the sweep (sample.route.cpu):
  * [SAMPLE-1] penalties; [SAMPLE-2] top_k; [SAMPLE-3] top_p; [SAMPLE-4] min_p; [SAMPLE-5]
- * uniform_bits and chi_square; [SAMPLE-6] greedy, padding; [SAMPLE-7] sweep and vocabulary;
- * [SAMPLE-8] specials; [SAMPLE-9] errors.
+ * uniform_bits, chi_square, counters and step_at; [SAMPLE-6] greedy, padding; [SAMPLE-7] sweep and
+ * vocabulary; [SAMPLE-8] specials; [SAMPLE-9] errors.
  */
 #include <criterion/criterion.h>
 
@@ -396,6 +396,36 @@ static void counters_body(assay_context *context, const char *route)
     cr_assert(memcmp(ids, again, sizeof ids) != 0, "%s: the seed is not used", route);
 }
 
+/* step_at is read when the call runs and added to step [SAMPLE-5]: one args struct, the element
+ * counted up between calls; a negative number counts as 0; the sum wraps. */
+static void step_at_body(assay_context *context, const char *route)
+{
+    enum { ROWS = 20 };
+    float row[MOST];
+    int32_t ids[ROWS], direct[ROWS], at;
+    const int32_t numbers[] = {0, 1, 1000, INT32_MAX, -1, INT32_MIN};
+    const uint64_t steps[] = {0, 77, UINT64_C(0xfffffffffffffff0)};
+    fill(row);
+    struct assay_sample_args args = draws_of(row, MOST, ROWS, ids);
+    args.step_at = assay_tensor_1d(&at, ASSAY_I32, 1);
+    struct assay_sample_args plain = draws_of(row, MOST, ROWS, direct);
+    for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
+        args.step = steps[k];
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+            at = numbers[i];
+            sample(context, &args);
+            plain.step = steps[k] + (at > 0 ? (uint64_t)at : 0);
+            sample(context, &plain);
+            cr_assert(memcmp(ids, direct, sizeof ids) == 0, "%s: step_at %d", route, (int)at);
+        }
+    }
+}
+
+Test(sample, step_at)
+{
+    each_route(&assay_op_sample, step_at_body);
+}
+
 Test(sample, counters)
 {
     each_route(&assay_op_sample, counters_body);
@@ -492,6 +522,8 @@ Test(sample, errors)
     int32_t ids[T * V], counts[V] = {0}, negative[V] = {0, 0, -1};
     struct assay_sample_args good = args_of(logits, T, V, ids);
     good.counts = assay_tensor_1d(counts, ASSAY_I32, V);
+    int32_t step_at[2] = {1, 2};
+    good.step_at = assay_tensor_1d(step_at, ASSAY_I32, 1);
     good.limit = V - 1;
     struct bad_calls *calls = bad_calls_new(&assay_op_sample, &good, ids, sizeof ids);
 #define BAD(status, argument, change) \
@@ -522,6 +554,9 @@ Test(sample, errors)
     BAD(ASSAY_E_SHAPE, "ids", a.ids.extent[0] = T + 1);
     BAD(ASSAY_E_SHAPE, "counts", a.counts.rank = 2);
     BAD(ASSAY_E_SHAPE, "counts", a.counts.extent[0] = V - 1);
+    BAD(ASSAY_E_SHAPE, "step_at", a.step_at.rank = 0);
+    BAD(ASSAY_E_SHAPE, "step_at", a.step_at.extent[0] = 2);
+    BAD(ASSAY_E_FORMAT, "step_at", a.step_at.dtype = ASSAY_I64);
     BAD(ASSAY_E_FORMAT, "logits", a.logits.dtype = ASSAY_F16);
     BAD(ASSAY_E_FORMAT, "ids", a.ids.dtype = ASSAY_I64);
     BAD(ASSAY_E_FORMAT, "counts", a.counts.dtype = ASSAY_F32);
@@ -532,6 +567,7 @@ Test(sample, errors)
     BAD(ASSAY_E_LAYOUT, "logits", a.logits.data = (char *)logits + 1);
     BAD(ASSAY_E_ALIAS, "ids", a.logits.data = ids);
     BAD(ASSAY_E_ALIAS, "ids", a.counts.data = ids);
+    BAD(ASSAY_E_ALIAS, "ids", a.step_at.data = ids);
 #undef BAD
     bad_calls_finish(calls);
 }

@@ -118,6 +118,9 @@ static void filter(const struct assay_sample_args *a, struct row *r)
 static double uniform(const struct assay_sample_args *a, int64_t t, enum fault fault)
 {
     uint64_t counter = (fault == STEP_IGNORED ? 0 : a->step);
+    int64_t more = a->step_at.data != NULL ? oracle_get_int(&a->step_at, 0) : 0;
+    if (fault != STEP_AT_IGNORED && (more > 0 || fault == STEP_AT_SIGNED))
+        counter += (uint64_t)more;
     counter += fault == ROW_IGNORED ? 0 : (uint64_t)t;
     uint64_t seed = fault == SEED_CUT ? (uint32_t)a->seed : a->seed;
     const uint32_t block[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0};

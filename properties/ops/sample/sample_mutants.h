@@ -25,6 +25,8 @@
     X(PRESENCE_PER_COUNT, "presence", "presence is subtracted for every occurrence", "B137")       \
     X(PADDING_SAMPLED, "padding", "padding columns of the vocabulary take part", "B118")           \
     X(STEP_IGNORED, "step", "the step is left out of the counter", "")                             \
+    X(STEP_AT_IGNORED, "step_at", "the number at step_at is left out of the counter", "")          \
+    X(STEP_AT_SIGNED, "step_at_signed", "a negative number at step_at lowers the counter", "")     \
     X(ROW_IGNORED, "row", "every row uses the counter of row 0", "")                               \
     X(HIGH_WORD_FIRST, "words", "the two words of the draw change places", "")                     \
     X(SEED_CUT, "seed", "only 32 bits of the seed are used", "")                                   \
