@@ -75,7 +75,7 @@ if(ASSAY_CUDA_ENABLED)
       set(CMAKE_CUDA_ARCHITECTURES 80 86 90a)
     endif()
   endif()
-  set(ASSAY_NVCC_FLAGS -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler=-fPIC
+  set(ASSAY_NVCC_FLAGS -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler=-fPIC,-fno-exceptions,-fno-threadsafe-statics
     -Werror=all-warnings)
   if(CMAKE_CUDA_ARCHITECTURES STREQUAL "native")
     list(APPEND ASSAY_NVCC_FLAGS -arch=native)

@@ -28,7 +28,7 @@ struct assay_context {
     void *workspace; /* grows between calls unless fixed */
     size_t workspace_bytes;
     uint64_t workspace_generation; /* counts its moves */
-    size_t workspace_used; /* by the running call */
+    size_t workspace_used;         /* by the running call */
     bool workspace_fixed;
 
     const struct assay_route *forced[CONTEXT_MAX_FORCED];

@@ -10,7 +10,8 @@ size_t case_run_bytes(const struct trial *trial)
 {
     size_t bytes = 0;
     for (int i = 0; i < trial->state->num_buffers; i++)
-        bytes += trial->state->buffer[i].bytes;
+        bytes +=
+            (size_t)trial->state->buffer[i].num_segments * trial->state->buffer[i].segment_bytes;
     return bytes;
 }
 
@@ -18,8 +19,10 @@ void case_run_copy(const struct trial *trial, unsigned char *bits)
 {
     for (int i = 0; i < trial->state->num_buffers; i++) {
         const struct trial_buffer *b = &trial->state->buffer[i];
-        memcpy(bits, b->live, b->bytes);
-        bits += b->bytes;
+        for (int64_t k = 0; k < b->num_segments; k++) {
+            memcpy(bits, b->live + (size_t)k * b->segment_pitch, b->segment_bytes);
+            bits += b->segment_bytes;
+        }
     }
 }
 

@@ -73,7 +73,7 @@ enum case_layout {
     CASE_PACKED,  /* contiguous */
     CASE_STRIDED, /* NaN-filled (inputs) or guarded (outputs) lanes between rows, odd offset */
     CASE_INPLACE, /* packed; the op's first output is its first input, where the contract allows */
-    CASE_FAR,     /* packed rows so far apart that offsets pass 2^32 elements; only rows have memory */
+    CASE_FAR,     /* offsets pass 2^32 elements; only rows have memory. Every op has it */
     CASE_NUM_LAYOUTS
 };
 
@@ -121,8 +121,8 @@ struct case_spec {
     void (*claims)(struct trial *trial, const struct oracle_output *outputs);
     const struct case_mutant *mutants;
     int num_mutants;
-    /* For invariance: the args fields that have one row a token or batch row, "x y", in dimension 0,
-     * or in the last one when the name is followed by '-'. The parameter that counts the rows; "T"
+    /* For invariance: the args fields with one row a token or batch row, "x y", in dimension 0, or
+     * in the last one when the name is followed by '-'. The parameter that counts the rows; "T"
      * when NULL. NULL: the op has no rows. */
     const char *row_fields, *row_count;
     /* Rows from `first` on: what else in the args moves with them (a start). May be NULL. */

@@ -139,7 +139,8 @@ static bool parse_common(struct parser *p, const char *key, const char *value, i
     if (strcmp(key, "layout") == 0) {
         *slot = CASE_MAX_PARAMS;
         for (int i = 0; i < CASE_NUM_LAYOUTS; i++) {
-            if (strcmp(layout_names[i], value) == 0 && (c->spec->layouts & 1u << i) != 0) {
+            if (strcmp(layout_names[i], value) == 0 &&
+                ((c->spec->layouts | 1u << CASE_FAR) & 1u << i) != 0) {
                 c->layout = (enum case_layout)i;
                 return true;
             }

@@ -31,7 +31,7 @@ struct trial_state {
     struct trial_buffer buffer[TRIAL_MAX_BUFFERS];
     int num_buffers;
     bool out_of_memory;
-    size_t largest; /* larger buffers are virtual; 0: none is */
+    size_t largest;          /* larger buffers are virtual; 0: none is */
     const char *unmet_claim; /* first claim that did not hold */
     int num_claims;
 };

@@ -33,10 +33,8 @@ assay_status simt_route_run(assay_context *context, const struct assay_op *op,
     if (workspace != NULL)
         regions[num_regions++] =
             simt_region_bytes("workspace", workspace, assay_workspace_bytes(context), true);
-    struct simt_launch l = {.regions = regions,
-                            .num_regions = num_regions,
-                            .workspace = workspace,
-                            .error = &error};
+    struct simt_launch l = {
+        .regions = regions, .num_regions = num_regions, .workspace = workspace, .error = &error};
     assay_status status = launch(args, &l);
     if (status == ASSAY_OK)
         return ASSAY_OK;

@@ -56,7 +56,7 @@ struct assay_boundary {
 /* What a route's row does not depend on, to the bit. Measured by `assay verify --invariance`. */
 enum assay_invariance {
     ASSAY_BATCH_INVARIANT = 1, /* the other rows of the call */
-    ASSAY_WIDTH_INVARIANT = 2  /* how many rows the call has; ops with a state: its split in calls */
+    ASSAY_WIDTH_INVARIANT = 2  /* the number of rows; with a state: the split into calls */
 };
 
 struct assay_route {
@@ -87,13 +87,19 @@ struct assay_argument {
     void (*reach)(const void *args, struct assay_tensor *view);
 };
 
-#define ASSAY_ARGUMENT(type, field, role) {#field, offsetof(type, field), role, NULL}
-#define ASSAY_ARGUMENT_REACH(type, field, role, reach) {#field, offsetof(type, field), role, reach}
+#define ASSAY_ARGUMENT(type, field, role)         \
+    {                                             \
+#field, offsetof(type, field), role, NULL \
+    }
+#define ASSAY_ARGUMENT_REACH(type, field, role, reach) \
+    {                                                  \
+#field, offsetof(type, field), role, reach     \
+    }
 
 struct assay_op {
     const char *name;
-    const char *summary; /* the formula in one line */
-    size_t args_bytes;   /* sizeof(struct assay_<op>_args) */
+    const char *summary;                    /* the formula in one line */
+    size_t args_bytes;                      /* sizeof(struct assay_<op>_args) */
     const struct assay_argument *arguments; /* all tensors of the args; ends with name NULL */
     assay_status (*validate)(assay_context *context, const void *args); /* all contract errors */
     struct assay_floor (*floor)(const void *args);                      /* of valid args */

@@ -184,4 +184,5 @@ static assay_status causal_conv1d_channels_launch(const void *args, struct simt_
     }
 }
 
-DEVICE_ROUTE_RUN(causal_conv1d_route_channels, &assay_op_causal_conv1d, causal_conv1d_channels_launch)
+DEVICE_ROUTE_RUN(causal_conv1d_route_channels, &assay_op_causal_conv1d,
+                 causal_conv1d_channels_launch)

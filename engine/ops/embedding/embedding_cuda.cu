@@ -37,8 +37,11 @@ SIMT_KERNEL(embedding_row)(struct embedding_rows p)
 static assay_status embedding_row_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_embedding_args *a = static_cast<const struct assay_embedding_args *>(args);
-    struct embedding_rows p = {static_cast<const int32_t *>(a->ids.data), row_view_of(&a->table),
-                               row_view_of(&a->y), a->y.extent[0], a->y.extent[1],
+    struct embedding_rows p = {static_cast<const int32_t *>(a->ids.data),
+                               row_view_of(&a->table),
+                               row_view_of(&a->y),
+                               a->y.extent[0],
+                               a->y.extent[1],
                                a->table.extent[0]};
     if (p.tokens == 0)
         return ASSAY_OK;

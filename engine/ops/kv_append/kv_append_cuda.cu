@@ -50,12 +50,9 @@ SIMT_KERNEL(kv_append_warp)(struct append_rows k, struct append_rows v)
 static struct append_rows rows_of(const struct assay_tensor *from, const struct assay_tensor *cache,
                                   const struct assay_kv_append_args *a)
 {
-    struct append_rows p = {row_view_of(from),
-                            row_view_of(cache),
-                            assay_tensor_rows(from),
-                            from->extent[2],
-                            a->start,
-                            static_cast<const int32_t *>(a->start_at.data)};
+    struct append_rows p = {
+        row_view_of(from), row_view_of(cache), assay_tensor_rows(from),
+        from->extent[2],   a->start,           static_cast<const int32_t *>(a->start_at.data)};
     if (p.width == 0)
         p.rows = 0; /* there may be no memory */
     return p;

@@ -138,10 +138,8 @@ static const struct assay_boundary boundaries_generic[] = {{"K", 8}, {"N", 2}, {
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-    DEVICE_ROUTE("linear.gemv", linear_route_gemv,
-                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_F32, .when = "T = 1", .accepts = has_one_row,
-                 .boundaries = boundaries_pair, .depth = depth_pair),
+    DEVICE_ROUTE("linear.gemv", linear_route_gemv, .profile = ASSAY_PROFILE_F32, .when = "T = 1",
+                 .accepts = has_one_row, .boundaries = boundaries_pair, .depth = depth_pair),
     DEVICE_ROUTE("linear.small", linear_route_small,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "T <= 32", .accepts = has_few_rows,

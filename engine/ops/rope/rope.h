@@ -15,8 +15,9 @@
  *     when positions has three rows (ignored otherwise); else ASSAY_E_ARG with the argument's
  *     name.
  * [ROPE-6] Positions are in [0, 2^24); anything else is ASSAY_E_RANGE and leaves y untouched;
- *     not checked where the host cannot read them (backend cuda). The angle is computed so that its absolute error stays below 1e-7 at every such position
- *     (angles are not formed in binary32).
+ *     not checked where the host cannot read them (backend cuda). The angle is computed so that
+ *     its absolute error stays below 1e-7 at every such position (angles are not formed in
+ *     binary32).
  * [ROPE-7] The only observable rounding is the one into y's format (nearest, ties to even); at
  *     position 0 a rotation copies finite pairs. An infinity makes both elements of its pair
  *     non-finite, as the formula does in IEEE 754.
