@@ -11,8 +11,9 @@
  *     be infinite or NaN.
  * [LINEAR-4] y may not overlap x or w: ASSAY_E_ALIAS. Every element of y is written, nothing
  *     else; columns beyond K and rows beyond T or N are never read.
- * [LINEAR-5] Row t of y depends on row t of x only: it has the same bits at every T, in every
- *     batch place and with every number of threads.
+ * [LINEAR-5] Row t of y depends on row t of x only: within a route it has the same bits at every
+ *     T, in every batch place and with every number of threads. Backend cuda takes other routes
+ *     at other T, whose sums have another order.
  * [LINEAR-6] NaN and infinities follow the formula: a NaN in row t of x makes row t of y NaN, in
  *     row n of w column n.
  * [LINEAR-7] Wrong ranks or extents are ASSAY_E_SHAPE, formats ASSAY_E_FORMAT, strides
