@@ -10,6 +10,8 @@
 
 #include <sched.h>
 #include <string.h>
+
+#include <assay/device.h>
 #if defined(ASSAY_SIMD) && defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -110,19 +112,10 @@ static void workspace_free(struct assay_context *context)
     assay_free(context->workspace);
 }
 
-#if defined(ASSAY_PARANOID)
-/* NaN in every float format. */
-static assay_status workspace_poison(struct assay_context *context)
+assay_status assay_workspace_poison(assay_context *context)
 {
-#if defined(ASSAY_HAVE_CUDA)
-    if (context->device != NULL)
-        return cuda_device_fill(context->device, context->workspace, 0xff, context->workspace_bytes,
-                                &context->error);
-#endif
-    memset(context->workspace, 0xff, context->workspace_bytes);
-    return ASSAY_OK;
+    return assay_buffer_fill(context, context->workspace, 0xff, context->workspace_bytes);
 }
-#endif
 
 /* A recording must not move the workspace: calls recorded before have its address. */
 static bool is_recording(const struct assay_context *context)
@@ -329,7 +322,7 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
         context->workspace_bytes = bytes;
     }
 #if defined(ASSAY_PARANOID)
-    ASSAY_TRY(workspace_poison(context));
+    ASSAY_TRY(assay_workspace_poison(context));
 #endif
     *workspace = context->workspace;
     return ASSAY_OK;

@@ -62,6 +62,8 @@ void assay_parallel(assay_context *context, int64_t count, int64_t grain,
 
 /* Bytes of the workspace that the running route was given. */
 size_t assay_workspace_bytes(const assay_context *context);
+/* The whole arena becomes NaN in every float format: no call may rely on what it holds. */
+assay_status assay_workspace_poison(assay_context *context);
 /* The context's ops read and write memory that the host cannot: no check may look at elements. */
 bool assay_on_device(const assay_context *context);
 

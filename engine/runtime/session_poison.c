@@ -4,7 +4,6 @@
  */
 #include <assay/device.h>
 
-#include "core/context_state.h"
 #include "core/core.h"
 #include "runtime/step_graphs.h"
 
@@ -34,8 +33,7 @@ static assay_status poison_caches(const assay_session *session)
 assay_status assay_session_poison(assay_session *session, struct assay_error *error)
 {
     assay_context *const context = session->context;
-    assay_status status =
-        assay_buffer_fill(context, context->workspace, NAN_BYTE, context->workspace_bytes);
+    assay_status status = assay_workspace_poison(context);
     if (status == ASSAY_OK)
         status = assay_buffer_fill(context, session->scratch_memory, NAN_BYTE,
                                    session->activation_bytes);

@@ -4,7 +4,6 @@
  */
 #include "tools/tool.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,34 +67,21 @@ static bool wanted(const struct bench_options *o, const char *name)
     return false;
 }
 
-/* One deck: a descriptor a line; empty lines and comments are skipped. */
+static bool bench_wanted(void *user, const struct assay_case *c)
+{
+    struct bench *b = user;
+    if (wanted(&b->options, c->spec->op->name))
+        bench_case(b, c);
+    return true;
+}
+
 static int run_deck(struct bench *b, const char *path)
 {
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        fprintf(stderr, "assay bench: %s: %s\n", path, strerror(errno));
-        return TOOL_USAGE;
-    }
-    char *text = NULL;
-    size_t capacity = 0;
-    int status = TOOL_OK;
-    for (int line = 1; status == TOOL_OK && getline(&text, &capacity, file) >= 0; line++) {
-        text[strcspn(text, "\r\n")] = '\0';
-        const char *first = text + strspn(text, " \t");
-        if (first[0] == '\0' || first[0] == '#')
-            continue;
-        struct assay_case c;
-        char message[256];
-        if (!case_parse(first, &c, message, sizeof message)) {
-            fprintf(stderr, "assay bench: %s:%d: %s\n", path, line, message);
-            status = TOOL_USAGE;
-        } else if (wanted(&b->options, c.spec->op->name)) {
-            bench_case(b, &c);
-        }
-    }
-    free(text);
-    fclose(file);
-    return status;
+    char message[512];
+    if (case_deck_read(path, bench_wanted, b, message, sizeof message))
+        return TOOL_OK;
+    fprintf(stderr, "assay bench: %s\n", message);
+    return TOOL_USAGE;
 }
 
 static int run_decks(struct bench *b)

@@ -267,43 +267,29 @@ static bool collect_case(struct sweep *s, const struct verify_options *o,
     return true;
 }
 
-/* One descriptor a line; empty lines and comments are skipped. An enum tool_exit. */
-static int collect_deck(struct sweep *s, const struct verify_options *o, const char *path)
+struct deck_cases {
+    struct sweep *sweep;
+    const struct verify_options *options;
+};
+
+static bool collect_deck_case(void *user, const struct assay_case *c)
 {
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        fprintf(stderr, "assay verify: %s: %s\n", path, strerror(errno));
-        return TOOL_USAGE;
-    }
-    char *text = NULL;
-    size_t capacity = 0;
-    int status = TOOL_OK;
-    for (int line = 1; status == TOOL_OK && getline(&text, &capacity, file) >= 0; line++) {
-        struct assay_case c;
-        char message[256];
-        text[strcspn(text, "\r\n")] = '\0';
-        const char *first = text + strspn(text, " \t");
-        if (first[0] == '\0' || first[0] == '#')
-            continue;
-        if (!case_parse(first, &c, message, sizeof message)) {
-            fprintf(stderr, "assay verify: %s:%d: %s\n", path, line, message);
-            status = TOOL_USAGE;
-        } else if (!collect_case(s, o, &c)) {
-            fprintf(stderr, "assay verify: out of memory\n");
-            status = TOOL_USAGE;
-        }
-    }
-    free(text);
-    fclose(file);
-    return status;
+    struct deck_cases *d = user;
+    return collect_case(d->sweep, d->options, c);
 }
 
-static int collect_decks(struct sweep *s, const struct verify_options *o)
+/* False: said what is wrong. */
+static bool collect_decks(struct sweep *s, const struct verify_options *o)
 {
-    int status = TOOL_OK;
-    for (int i = 0; i < o->num_decks && status == TOOL_OK; i++)
-        status = collect_deck(s, o, o->deck[i]);
-    return status;
+    struct deck_cases cases = {s, o};
+    char message[512];
+    for (int i = 0; i < o->num_decks; i++) {
+        if (case_deck_read(o->deck[i], collect_deck_case, &cases, message, sizeof message))
+            continue;
+        fprintf(stderr, "assay verify: %s\n", message);
+        return false;
+    }
+    return true;
 }
 
 static void shrink_failures(struct sweep *s)
@@ -584,7 +570,7 @@ int tool_verify(int argc, char **argv)
                                        : "no op or route is called so; see: assay ops");
     else if (o.invariance)
         status = run_invariance(&o);
-    else if (o.num_decks > 0 && collect_decks(&sweep, &o) != TOOL_OK)
+    else if (o.num_decks > 0 && !collect_decks(&sweep, &o))
         ; /* said already */
     else if (o.num_decks == 0 && !collect(&sweep, &o))
         fprintf(stderr, "assay verify: out of memory\n");

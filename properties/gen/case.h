@@ -180,6 +180,11 @@ bool case_parse(const char *text, struct assay_case *c, char *message, size_t me
 /* The base case of a spec: all fallbacks, packed, normal, no route, seed 1. */
 struct assay_case case_base(const struct case_spec *spec);
 
+/* Calls visit for each case of a deck: one descriptor a line; empty lines and comments (#) are
+ * skipped. False: *message says what is wrong and where; visit's false means out of memory. */
+bool case_deck_read(const char *path, bool (*visit)(void *user, const struct assay_case *c),
+                    void *user, char *message, size_t message_bytes);
+
 /* ---- enumeration ---------------------------------------------------------------------------- */
 enum case_effort { CASE_QUICK, CASE_FULL };
 struct case_list {

@@ -8,6 +8,7 @@
 
 #include "case.h"
 #include "words.h"
+#include "start_at.h"
 
 static const int64_t token_counts[] = {0, 1, 2, 3, 4, 5, 7, 8, 15, 31, 32, -1};
 static const int64_t starts[] = {0, 1, 2, 1000, -1};
@@ -36,11 +37,6 @@ enum { SCALE_ROOT };
 static const char *const scale_names[] = {"root", "1", "-0.25", "0"};
 static const double scale_values[] = {0, 1, -0.25, 0}; /* root: D^(-1/2) */
 
-/* start_at, and so the start that counts: the bound itself, about half of it, held to 0 or to the
- * bound. */
-enum { AT_ABSENT, AT_BOUND, AT_BELOW, AT_NEGATIVE, AT_ABOVE };
-static const char *const at_names[] = {"absent", "bound", "below", "negative", "above"};
-
 #define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
 
 static const struct case_param params[] = {
@@ -58,27 +54,8 @@ static const struct case_param params[] = {
     {.name = "y", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
     {.name = "scores", .kind = CASE_CHOICE, .hi = 6, .names = score_names},
     {.name = "scale", .kind = CASE_CHOICE, .hi = 3, .names = scale_names},
-    {.name = "start_at", .kind = CASE_CHOICE, .hi = 4, .names = at_names},
+    START_AT_PARAM,
 };
-
-static int64_t start_of(const struct assay_case *c)
-{
-    int64_t start = case_get(c, "start"), at = case_get(c, "start_at");
-    return at == AT_BELOW ? start / 2 : at == AT_NEGATIVE ? 0 : start;
-}
-
-static void put_start_at(struct trial *trial, struct assay_tensor *start_at)
-{
-    const int64_t one = 1, choice = case_get(trial->c, "start_at");
-    if (choice == AT_ABSENT)
-        return;
-    *start_at = trial_input(trial, "start_at", ASSAY_I32, 1, &one,
-                            (struct values){.dist = CASE_DIST_ZEROS, .scale = 1});
-    int64_t at = start_of(trial->c), beyond = 1 + trial_below(trial, "beyond", 0, INT32_MAX / 2);
-    if (choice == AT_NEGATIVE || choice == AT_ABOVE)
-        at = choice == AT_ABOVE ? case_get(trial->c, "start") + beyond : -beyond;
-    trial_put_int(trial, start_at, 0, at);
-}
 
 static double work(const struct assay_case *c)
 {
@@ -125,7 +102,7 @@ static void adjust(struct assay_case *c)
 /* Equal weights of 1, 1/2, 1/4 ... and small integers: all sums are exact. */
 static bool exact(const struct assay_case *c)
 {
-    int64_t keys = start_of(c) + 1;
+    int64_t keys = start_at_effective(c) + 1;
     return case_get(c, "T") == 1 && (keys & (keys - 1)) == 0 &&
            case_get(c, "scores") == SCORES_FLAT && case_get(c, "gate") == GATE_NONE;
 }
@@ -143,7 +120,7 @@ static void put_scores(struct trial *trial, const struct assay_tensor *q,
                        const struct assay_tensor *k)
 {
     int64_t choice = case_get(trial->c, "scores"), width = k->extent[2];
-    int64_t used = start_of(trial->c) + case_get(trial->c, "T");
+    int64_t used = start_at_effective(trial->c) + case_get(trial->c, "T");
     if (choice == SCORES_NEGATIVE || choice == SCORES_SUNK) {
         put_all(trial, q, 0, choice == SCORES_SUNK ? 256 : 64);
         put_all(trial, k, 0, choice == SCORES_SUNK ? -8192 : -64);
@@ -163,7 +140,7 @@ static struct assay_tensor build_cache(struct trial *trial, const char *name, co
                                        struct values values)
 {
     const struct assay_case *c = trial->c;
-    int64_t used = start_of(c) + case_get(c, "T");
+    int64_t used = start_at_effective(c) + case_get(c, "T");
     int64_t slots = case_get(c, "start") + case_get(c, "T") + case_get(c, "spare");
     int64_t extent[] = {slots, case_get(c, "G"), case_get(c, width)};
     struct assay_tensor cache =
@@ -218,7 +195,7 @@ static bool build(struct trial *trial)
         a->gate = trial_input(trial, "gate", (enum assay_dtype)case_get(c, "g"), 3, extent, values);
     a->y = trial_output(trial, "y", (enum assay_dtype)case_get(c, "y"), 3, extent);
     a->start = case_get(c, "start");
-    put_start_at(trial, &a->start_at);
+    start_at_put(trial, &a->start_at);
     a->scale = case_get(c, "scale") == SCALE_ROOT ? 1 / sqrt((double)case_get(c, "D"))
                                                   : scale_values[case_get(c, "scale")];
     return true;
@@ -244,7 +221,7 @@ static void claims(struct trial *trial, const struct oracle_output *outputs)
     if (!plain_draws || case_get(c, "scale") != SCALE_ROOT || a->q.extent[0] == 0 ||
         c->layout == CASE_INPLACE) /* the queries are gone */
         return;
-    int64_t last = start_of(c) + a->q.extent[0] - 1;
+    int64_t last = start_at_effective(c) + a->q.extent[0] - 1;
     double lowest = INFINITY, highest = -INFINITY;
     for (int64_t j = 0; j <= last; j++) {
         lowest = fmin(lowest, last_score(a, j));

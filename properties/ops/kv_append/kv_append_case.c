@@ -5,17 +5,13 @@
 #include "kv_append_mutants.h"
 
 #include "case.h"
+#include "start_at.h"
 
 static const int64_t token_counts[] = {0, 1, 2, 3, 8, 17, 32, -1};
 static const int64_t starts[] = {0, 1, 15, 16, 63, -1};
 static const int64_t spares[] = {0, 1, 3, -1};
 static const int64_t head_counts[] = {1, 2, 3, 8, -1};
 static const int64_t widths[] = {1, 2, 3, 7, 9, 64, 96, 128, 256, -1};
-
-/* start_at, and so the start that counts: the bound itself, about half of it, held to 0 or to the
- * bound. */
-enum { AT_ABSENT, AT_BOUND, AT_BELOW, AT_NEGATIVE, AT_ABOVE };
-static const char *const at_names[] = {"absent", "bound", "below", "negative", "above"};
 
 #define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
 
@@ -29,27 +25,8 @@ static const struct case_param params[] = {
     {.name = "k", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
     {.name = "v", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
     {.name = "cache", .kind = CASE_FORMAT, .fallback = ASSAY_BF16, .formats = FLOATS},
-    {.name = "start_at", .kind = CASE_CHOICE, .hi = 4, .names = at_names},
+    START_AT_PARAM,
 };
-
-static int64_t start_of(const struct assay_case *c)
-{
-    int64_t start = case_get(c, "start"), at = case_get(c, "start_at");
-    return at == AT_BELOW ? start / 2 : at == AT_NEGATIVE ? 0 : start;
-}
-
-static void put_start_at(struct trial *trial, struct assay_tensor *start_at)
-{
-    const int64_t one = 1, choice = case_get(trial->c, "start_at");
-    if (choice == AT_ABSENT)
-        return;
-    *start_at = trial_input(trial, "start_at", ASSAY_I32, 1, &one,
-                            (struct values){.dist = CASE_DIST_ZEROS, .scale = 1});
-    int64_t at = start_of(trial->c), beyond = 1 + trial_below(trial, "beyond", 0, INT32_MAX / 2);
-    if (choice == AT_NEGATIVE || choice == AT_ABOVE)
-        at = choice == AT_ABOVE ? case_get(trial->c, "start") + beyond : -beyond;
-    trial_put_int(trial, start_at, 0, at);
-}
 
 /* At least one slot, and at most 200000 elements of a cache. */
 static void adjust(struct assay_case *c)
@@ -88,12 +65,12 @@ static bool build(struct trial *trial)
     a->v = trial_input(trial, "v", (enum assay_dtype)case_get(c, "v"), 3, v, values);
     if (c->dist == CASE_DIST_LARGE && assay_tensor_count(&a->k) > 0)
         trial_put(trial, &a->k, 0, 0x1.ffp+127); /* a tie between the largest bf16 and infinity */
-    a->k_cache =
-        trial_inout_slots(trial, "k_cache", cache, 3, k_cache, before, start_of(c), tokens);
-    a->v_cache =
-        trial_inout_slots(trial, "v_cache", cache, 3, v_cache, before, start_of(c), tokens);
+    a->k_cache = trial_inout_slots(trial, "k_cache", cache, 3, k_cache, before,
+                                   start_at_effective(c), tokens);
+    a->v_cache = trial_inout_slots(trial, "v_cache", cache, 3, v_cache, before,
+                                   start_at_effective(c), tokens);
     a->start = start;
-    put_start_at(trial, &a->start_at);
+    start_at_put(trial, &a->start_at);
     return true;
 }
 
