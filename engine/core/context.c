@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <assay/device.h>
+
 #if defined(ASSAY_SIMD) && defined(__x86_64__)
 #include <cpuid.h>
 #endif

@@ -16,7 +16,8 @@ extern const char *const start_at_names[];
         .name = "start_at", .kind = CASE_CHOICE, .hi = AT_ABOVE, .names = start_at_names \
     }
 
-/* The start that counts: the bound, about half of it, or what lies outside held to 0 or the bound. */
+/* The start that counts: the bound, about half of it, or what lies outside, held to 0 or to the
+ * bound. */
 int64_t start_at_effective(const struct assay_case *c);
 /* Makes the tensor; leaves it as it is when absent. */
 void start_at_put(struct trial *trial, struct assay_tensor *start_at);
