@@ -178,7 +178,7 @@ void assay_context_destroy(assay_context *context)
         return;
     thread_pool_destroy(context->pool);
     workspace_free(context);
-    assay_free(context->counters);
+    assay_free(context->counts.list);
 #if defined(ASSAY_HAVE_CUDA)
     cuda_device_close(context->device);
 #endif
@@ -259,40 +259,47 @@ const struct assay_route *context_forced(const struct assay_context *context,
     return NULL;
 }
 
-assay_status context_count(struct assay_context *context, const struct assay_op *op,
-                           const struct assay_route *route)
+assay_status context_count(struct assay_context *context, struct route_counts *counts,
+                           const struct assay_route *route, uint64_t times)
 {
-    for (int i = 0; i < context->num_counters; i++) {
-        if (context->counters[i].route == route) {
-            context->counters[i].count++;
+    for (int i = 0; i < counts->number; i++) {
+        if (counts->list[i].route == route) {
+            counts->list[i].count += times;
             return ASSAY_OK;
         }
     }
-    if (context->num_counters == context->counter_capacity) {
-        int capacity = context->counter_capacity + 32;
-        struct route_counter *grown =
-            assay_resize(context->counters, (size_t)capacity, sizeof *grown);
+    if (counts->number == counts->capacity) {
+        int capacity = counts->capacity + 32;
+        struct route_counter *grown = assay_resize(counts->list, (size_t)capacity, sizeof *grown);
         if (grown == NULL)
-            return assay_refuse(context, ASSAY_E_MEMORY, op->name, "",
+            return assay_refuse(context, ASSAY_E_MEMORY, "context", "counters",
                                 "no memory to count the route %s", route->name);
-        context->counters = grown;
-        context->counter_capacity = capacity;
+        counts->list = grown;
+        counts->capacity = capacity;
     }
-    context->counters[context->num_counters++] = (struct route_counter){route, 1};
+    counts->list[counts->number++] = (struct route_counter){route, times};
     return ASSAY_OK;
 }
 
 uint64_t assay_context_route_count(const assay_context *context, const char *route)
 {
-    for (int i = 0; i < context->num_counters; i++)
-        if (strcmp(context->counters[i].route->name, route) == 0)
-            return context->counters[i].count;
+    for (int i = 0; i < context->counts.number; i++)
+        if (strcmp(context->counts.list[i].route->name, route) == 0)
+            return context->counts.list[i].count;
     return 0;
+}
+
+void assay_context_observe(assay_context *context, assay_op_observer *observer, void *user)
+{
+    context->observer = observer;
+    context->observer_user = user;
 }
 
 void assay_context_reset_counts(assay_context *context)
 {
-    context->num_counters = 0;
+    /* The entries stay: graphs rely on the room that they made. */
+    for (int i = 0; i < context->counts.number; i++)
+        context->counts.list[i].count = 0;
 }
 
 assay_status context_workspace(struct assay_context *context, const char *op, size_t bytes,

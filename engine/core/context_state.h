@@ -5,6 +5,8 @@
 #ifndef ASSAY_CORE_CONTEXT_STATE_H
 #define ASSAY_CORE_CONTEXT_STATE_H
 
+#include <assay/route.h>
+
 #include "core/core.h"
 
 enum { CONTEXT_MAX_FORCED = 32 };
@@ -15,6 +17,12 @@ struct thread_pool;
 struct route_counter {
     const struct assay_route *route;
     uint64_t count;
+};
+
+/* Routes that ran, in order of their first run. */
+struct route_counts {
+    struct route_counter *list;
+    int number, capacity;
 };
 
 struct assay_context {
@@ -34,8 +42,11 @@ struct assay_context {
     const struct assay_route *forced[CONTEXT_MAX_FORCED];
     int num_forced;
 
-    struct route_counter *counters; /* routes that ran, in order of their first run */
-    int num_counters, counter_capacity;
+    struct route_counts counts;
+    struct route_counts *recorded; /* calls that a graph records count there; else NULL */
+
+    assay_op_observer *observer;
+    void *observer_user;
 };
 
 assay_status thread_pool_create(int num_threads, struct thread_pool **pool);
@@ -49,7 +60,8 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
 /* The forced route of the op, NULL when there is none. */
 const struct assay_route *context_forced(const struct assay_context *context,
                                          const struct assay_op *op);
-assay_status context_count(struct assay_context *context, const struct assay_op *op,
-                           const struct assay_route *route);
+/* Adds `times` to the route's count; 0 makes room for it, so that a later call cannot fail. */
+assay_status context_count(struct assay_context *context, struct route_counts *counts,
+                           const struct assay_route *route, uint64_t times);
 
 #endif

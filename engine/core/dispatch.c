@@ -155,8 +155,13 @@ assay_status assay_run_op(assay_context *context, const struct assay_op *op, con
     void *workspace;
     size_t bytes = route->workspace != NULL ? route->workspace(context, args) : 0;
     ASSAY_TRY(context_workspace(context, op->name, bytes, &workspace));
-    ASSAY_TRY(context_count(context, op, route));
+    struct route_counts *counts = context->recorded != NULL ? context->recorded : &context->counts;
+    ASSAY_TRY(context_count(context, counts, route, 1));
+    if (context->observer != NULL)
+        context->observer(context->observer_user, op, route, args, false);
     assay_status status = route->run(context, args, workspace);
+    if (context->observer != NULL)
+        context->observer(context->observer_user, op, route, args, true);
     if (status != ASSAY_OK && context->error.status == ASSAY_OK)
         assay_refuse(context, status, op->name, route->name, "the route failed");
     return status;

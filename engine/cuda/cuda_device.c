@@ -16,7 +16,8 @@ struct cuda_device {
     int index;
     cudaStream_t stream;
     bool recording;
-    void *handle; /* of cuBLAS */
+    struct route_counts recorded; /* calls of the recording */
+    void *handle;                 /* of cuBLAS */
     void (*destroy_handle)(void *handle);
 };
 
@@ -26,6 +27,7 @@ struct assay_graph {
     cudaGraphExec_t executable;
     size_t num_nodes;
     uint64_t workspace_generation;
+    struct route_counts counts; /* of a replay */
 };
 
 struct assay_timer {
@@ -120,6 +122,7 @@ void cuda_device_close(struct cuda_device *device)
     if (device->handle != NULL)
         device->destroy_handle(device->handle);
     (void)cudaStreamDestroy(device->stream);
+    assay_free(device->recorded.list);
     assay_free(device);
 }
 
@@ -298,6 +301,8 @@ assay_status assay_graph_begin(assay_context *context)
     TRY_CUDA(error, cudaSetDevice, device->index);
     TRY_CUDA(error, cudaStreamBeginCapture, device->stream, cudaStreamCaptureModeThreadLocal);
     device->recording = true;
+    device->recorded.number = 0;
+    context->recorded = &device->recorded;
     return ASSAY_OK;
 }
 
@@ -309,6 +314,7 @@ assay_status assay_graph_end(assay_context *context, assay_graph **graph)
     if (device == NULL || !device->recording)
         return assay_fail(error, ASSAY_E_ARG, "graph", "context", "is not recording");
     device->recording = false;
+    context->recorded = NULL;
     assay_graph *g = assay_alloc_zero(1, sizeof *g);
     cudaGraph_t recorded = NULL;
     assay_status status =
@@ -329,6 +335,10 @@ assay_status assay_graph_end(assay_context *context, assay_graph **graph)
     if (status == ASSAY_OK)
         status =
             check(cudaGraphInstantiate(&g->executable, recorded, 0), "cudaGraphInstantiate", error);
+    g->counts = device->recorded;
+    device->recorded = (struct route_counts){0};
+    for (int i = 0; i < g->counts.number && status == ASSAY_OK; i++)
+        status = context_count(context, &context->counts, g->counts.list[i].route, 0);
     if (status != ASSAY_OK) {
         assay_graph_destroy(g);
         return status;
@@ -355,6 +365,9 @@ assay_status assay_graph_replay(assay_context *context, assay_graph *graph)
                           "has moved since the recording: record again");
     TRY_CUDA(error, cudaSetDevice, graph->index);
     TRY_CUDA(error, cudaGraphLaunch, graph->executable, context->device->stream);
+    for (int i = 0; i < graph->counts.number; i++)
+        ASSAY_TRY(context_count(context, &context->counts, graph->counts.list[i].route,
+                                graph->counts.list[i].count));
     return ASSAY_OK;
 }
 
@@ -367,6 +380,7 @@ void assay_graph_destroy(assay_graph *graph)
         (void)cudaGraphExecDestroy(graph->executable);
     if (graph->graph != NULL)
         (void)cudaGraphDestroy(graph->graph);
+    assay_free(graph->counts.list);
     assay_free(graph);
 }
 

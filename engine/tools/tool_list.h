@@ -7,14 +7,15 @@
 #ifndef ASSAY_TOOLS_TOOL_LIST_H
 #define ASSAY_TOOLS_TOOL_LIST_H
 
-#define TOOL_TABLE(X)                                                   \
-    X(run, "generate text with a model")                                \
-    X(gate, "decide whether a lossy option may be used")                \
-    X(inspect, "show a model's configuration, tensors and state sizes") \
-    X(verify, "verify routes against the oracle")                       \
-    X(mutants, "plant faults and count the killed")                     \
-    X(bench, "measure routes against their floors")                     \
-    X(devices, "list the CUDA devices")                                 \
+#define TOOL_TABLE(X)                                                       \
+    X(run, "generate text with a model")                                    \
+    X(gate, "decide whether a lossy option may be used")                    \
+    X(inspect, "show a model's configuration, tensors and state sizes")     \
+    X(verify, "verify routes against the oracle")                           \
+    X(mutants, "plant faults and count the killed")                         \
+    X(bench, "measure routes against their floors")                         \
+    X(profile, "show what a decode step and a prefill chunk spend time on") \
+    X(devices, "list the CUDA devices")                                     \
     X(ops, "list all ops and their routes")
 
 #endif

@@ -132,6 +132,13 @@ const struct assay_route *assay_op_route(const struct assay_op *op, int index);
 ASSAY_MUST_USE assay_status assay_run_op(assay_context *context, const struct assay_op *op,
                                          const void *args);
 
+/* Called before (is_after false) and after each op call of a context, with valid args. It may look
+ * at shapes, must not call ops, and sees calls that a graph records, not its replays. */
+typedef void assay_op_observer(void *user, const struct assay_op *op,
+                               const struct assay_route *route, const void *args, bool is_after);
+/* One observer a context; NULL takes it off. */
+void assay_context_observe(assay_context *context, assay_op_observer *observer, void *user);
+
 #ifdef __cplusplus
 }
 #endif

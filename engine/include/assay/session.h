@@ -23,7 +23,7 @@ typedef struct assay_session assay_session;
 
 /* CUDA Graphs for passes of up to 8 tokens: recorded once for each width, kind of result and range
  * of context lengths, then replayed. The results are those of the calls themselves, bit for bit.
- * Route counters count a recorded call once, not its replays. */
+ * Route counters count each replay's calls. */
 enum assay_cuda_graphs {
     ASSAY_CUDA_GRAPHS_AUTO, /* on where the context's backend is cuda */
     ASSAY_CUDA_GRAPHS_ON,   /* ASSAY_E_UNSUPPORTED on another backend */
