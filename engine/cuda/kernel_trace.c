@@ -39,7 +39,7 @@ static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_MEMCPY,
     CUPTI_ACTIVITY_KIND_MEMSET,
 };
-enum { NUM_KINDS = sizeof kinds / sizeof kinds[0], BUFFER_ALIGNMENT = 8 };
+enum { NUM_KINDS = sizeof kinds / sizeof kinds[0] };
 static const size_t buffer_bytes = (size_t)1 << 20;
 static const double nanosecond = 1e-9;
 
@@ -152,7 +152,7 @@ static void keep(const CUpti_Activity *record)
 
 static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
 {
-    *buffer = aligned_alloc(BUFFER_ALIGNMENT, buffer_bytes);
+    *buffer = assay_alloc_aligned(buffer_bytes);
     *size = *buffer == NULL ? 0 : buffer_bytes;
     *most_records = 0; /* as many as fit */
     if (*buffer == NULL)
@@ -170,7 +170,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     while (valid > 0 && cupti.next_record(buffer, valid, &record) == CUPTI_SUCCESS)
         keep(record);
     pthread_mutex_unlock(&mutex);
-    free(buffer);
+    assay_free(buffer);
 }
 
 static void forget(void)

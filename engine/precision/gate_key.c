@@ -10,6 +10,8 @@
 
 #include <sodium.h>
 
+#include <assay/device.h>
+
 #include "core/core.h"
 
 #define WHERE "gate"
@@ -47,8 +49,22 @@ static assay_status build_digest(char digest[65], struct assay_error *error)
     return status;
 }
 
+/* A gate on a device speaks for devices of its kind. */
+static assay_status describe(const struct assay_gate_machine *machine, char *text, size_t size,
+                             struct assay_error *error)
+{
+    struct assay_device device;
+    if (machine->backend != ASSAY_CUDA) {
+        snprintf(text, size, "%s", assay_isa_name(machine->isa));
+        return ASSAY_OK;
+    }
+    ASSAY_TRY(assay_device_describe(machine->device, &device, error));
+    snprintf(text, size, "sm_%d%d %.80s", device.major, device.minor, device.name);
+    return ASSAY_OK;
+}
+
 assay_status assay_gate_key_fill(const char *model_digest, assay_trade_set set,
-                                 enum assay_backend backend, enum assay_isa isa,
+                                 const struct assay_gate_machine *machine,
                                  struct assay_gate_key *key, struct assay_error *error)
 {
     *key = (struct assay_gate_key){0};
@@ -56,8 +72,8 @@ assay_status assay_gate_key_fill(const char *model_digest, assay_trade_set set,
         return assay_fail(error, ASSAY_E_ARG, WHERE, "model digest", "must have 64 characters");
     memcpy(key->model, model_digest, sizeof key->model);
     assay_trade_set_format(set, key->trades, sizeof key->trades);
-    snprintf(key->backend, sizeof key->backend, "%s", assay_backend_name(backend));
-    snprintf(key->isa, sizeof key->isa, "%s", assay_isa_name(isa));
+    snprintf(key->backend, sizeof key->backend, "%s", assay_backend_name(machine->backend));
+    ASSAY_TRY(describe(machine, key->isa, sizeof key->isa, error));
     ASSAY_TRY(assay_gate_digest(policy_text, sizeof policy_text, key->policy, error));
     return build_digest(key->build, error);
 }

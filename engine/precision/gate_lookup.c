@@ -19,7 +19,7 @@ enum { BUSY_MS = 10000 };
 
 /* One row of gate_run, as far as the decision needs it. */
 struct record {
-    char model[65], backend[16], isa[16], build[65], policy[65];
+    char model[65], backend[16], isa[96], build[65], policy[65];
     char verdict[16], recorded[32], expires[16];
 };
 
@@ -124,8 +124,8 @@ static int differences(const struct record *record, const struct assay_gate_key 
     const struct {
         const char *name, *found, *wanted;
     } parts[] = {
-        {"model", record->model, key->model},       {"backend", record->backend, key->backend},
-        {"instruction set", record->isa, key->isa}, {"build", record->build, key->build},
+        {"model", record->model, key->model},    {"backend", record->backend, key->backend},
+        {"machine", record->isa, key->isa},      {"build", record->build, key->build},
         {"policy", record->policy, key->policy},
     };
     int count = 0;
@@ -205,8 +205,8 @@ static void decide(const struct record *record, int num_differences,
 }
 
 assay_status assay_gate_lookup(const char *ledger_path, const char *model_digest,
-                               assay_trade_set set, const char *backend, bool *passes, char *reason,
-                               size_t size, struct assay_error *error)
+                               assay_trade_set set, const struct assay_gate_machine *machine,
+                               bool *passes, char *reason, size_t size, struct assay_error *error)
 {
     char path[4096];
     struct assay_gate_key key;
@@ -216,8 +216,7 @@ assay_status assay_gate_lookup(const char *ledger_path, const char *model_digest
     if (ledger_path == NULL)
         ASSAY_TRY(assay_ledger_default_path(path, sizeof path, error));
     const char *file = ledger_path == NULL ? path : ledger_path;
-    ASSAY_TRY(assay_gate_key_fill(model_digest, set, ASSAY_CPU, assay_isa_detect(), &key, error));
-    snprintf(key.backend, sizeof key.backend, "%s", backend);
+    ASSAY_TRY(assay_gate_key_fill(model_digest, set, machine, &key, error));
     if (access(file, F_OK) != 0 && errno == ENOENT) {
         snprintf(reason, size, "no gate record (there is no ledger %s)", file);
         return ASSAY_OK;

@@ -142,15 +142,6 @@ static enum run_stats parse_stats(const char *text, const struct argp_state *sta
     return RUN_STATS_TEXT;
 }
 
-static enum assay_backend parse_backend(const char *text, const struct argp_state *state)
-{
-    for (int i = 0; i < ASSAY_NUM_BACKENDS; i++)
-        if (strcmp(text, assay_backend_name((enum assay_backend)i)) == 0)
-            return (enum assay_backend)i;
-    argp_error(state, "--backend must be cpu, cuda or simt, is \"%s\"", text);
-    return ASSAY_CPU;
-}
-
 static enum assay_cuda_graphs parse_cuda_graphs(const char *text, const struct argp_state *state)
 {
     if (strcmp(text, "on") == 0)
@@ -166,7 +157,7 @@ static error_t parse_execution(int key, const char *text, struct argp_state *sta
     struct run_options *options = parsing->options;
     switch (key) {
     case KEY_BACKEND:
-        options->backend = parse_backend(text, state);
+        options->backend = tool_backend(state, text);
         return 0;
     case KEY_DEVICE:
         options->device = (int)tool_integer(state, "--device", text, 0, INT32_MAX);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <assay/context.h>
 #include <assay/status.h>
 
 #include "tools/tool_list.h"
@@ -38,6 +39,9 @@ int64_t tool_integer(const struct argp_state *state, const char *option, const c
 /* A finite number in [least, most], or argp_error. */
 double tool_number(const struct argp_state *state, const char *option, const char *text,
                    double least, double most);
+
+/* The backend of this name, or argp_error. */
+enum assay_backend tool_backend(const struct argp_state *state, const char *text);
 
 /* Flushes stdout. On failure reports it once and returns TOOL_USAGE, also on later calls. */
 int tool_flush_stdout(void);

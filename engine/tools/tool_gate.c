@@ -23,6 +23,8 @@ enum {
     KEY_QUICK,
     KEY_SEED,
     KEY_THREADS,
+    KEY_BACKEND,
+    KEY_DEVICE,
     KEY_HTML,
     KEY_JSON,
     KEY_JUNIT,
@@ -32,6 +34,7 @@ enum {
 struct gate_arguments {
     struct gate_options options;
     const char *ledger, *policy, *html, *json, *junit;
+    bool device;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -54,6 +57,8 @@ static const struct argp_option option_table[] = {
     {"quick", KEY_QUICK, NULL, 0, "Fewer prompts and texts", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of cases and resampling (1)", 2},
     {"threads", KEY_THREADS, "N", 0, "Use N threads (default: all processors)", 2},
+    {"backend", KEY_BACKEND, "NAME", 0, "Decide for cpu (default), cuda or simt", 2},
+    {"device", KEY_DEVICE, "N", 0, "The device of backend cuda (default 0)", 2},
     {"plant", KEY_PLANT, "MUTANT", 0,
      "Plant a mutant to see the gate fail, such as gdn_recurrent.mutant.state_bf16.cpu; can "
      "unlock nothing",
@@ -72,6 +77,7 @@ static const char doc[] =
     "\vExamples:\n"
     "  assay gate models/tiny --trade gdn-state-fp16 --html gate.html\n"
     "  assay gate models/tiny --trade gdn-state-fp16 --quick --ledger ./ledger.sqlite\n"
+    "  assay gate models/tiny --trade gdn-state-fp16 --backend cuda --device 1\n"
     "  assay gate models/tiny --trade gdn-state-fp16 --plant gdn_recurrent.mutant.state_bf16.cpu\n";
 
 static enum assay_trade parse_trade(const struct argp_state *state, const char *text)
@@ -112,6 +118,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case KEY_PLANT:
         a->options.plant = text;
         return 0;
+    case KEY_BACKEND:
+        a->options.backend = tool_backend(state, text);
+        return 0;
+    case KEY_DEVICE:
+        a->options.device = (int)tool_integer(state, "--device", text, 0, 1023);
+        a->device = true;
+        return 0;
     case KEY_HTML:
         a->html = text;
         return 0;
@@ -132,6 +145,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case ARGP_KEY_SUCCESS:
         if (a->options.trade == ASSAY_NUM_TRADES)
             argp_error(state, "--trade is missing");
+        if (a->device && a->options.backend != ASSAY_CUDA)
+            argp_error(state, "--device goes with --backend cuda");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -198,6 +213,10 @@ static void format_command(const struct gate_arguments *a, char *line, size_t si
     append_word(line, size, assay_trade_name(a->options.trade));
     snprintf(seed, sizeof seed, "--seed=%llu", (unsigned long long)a->options.seed);
     append_word(line, size, seed);
+    if (a->options.backend != ASSAY_CPU) {
+        append_word(line, size, "--backend");
+        append_word(line, size, assay_backend_name(a->options.backend));
+    }
     if (a->options.quick)
         append_word(line, size, "--quick");
     const struct {

@@ -48,13 +48,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     struct profile_options *options = state->input;
     switch (key) {
     case KEY_BACKEND:
-        for (int i = 0; i < ASSAY_NUM_BACKENDS; i++)
-            if (strcmp(text, assay_backend_name((enum assay_backend)i)) == 0) {
-                options->context.backend = (enum assay_backend)i;
-                return 0;
-            }
-        argp_error(state, "--backend must be cpu, cuda or simt, is \"%s\"", text);
-        return EINVAL;
+        options->context.backend = tool_backend(state, text);
+        return 0;
     case KEY_DEVICE:
         options->context.device = (int)tool_integer(state, "--device", text, 0, 1023);
         return 0;

@@ -78,18 +78,21 @@ static assay_status ask_gate(struct run *run)
     run->gate = options->trades == 0 ? "not needed" : "UNGATED";
     if (options->trades == 0 || options->ungated)
         return ASSAY_OK;
+    const struct assay_gate_machine machine = {options->backend, assay_isa_detect(),
+                                               options->device};
     char digest[65], reason[256] = "";
     bool passes = false;
     ASSAY_TRY(assay_model_digest(run->model, digest, &run->error));
-    ASSAY_TRY(assay_gate_lookup(options->ledger, digest, options->trades,
-                                assay_backend_name(options->backend), &passes, reason,
+    ASSAY_TRY(assay_gate_lookup(options->ledger, digest, options->trades, &machine, &passes, reason,
                                 sizeof reason, &run->error));
     if (!passes)
-        return assay_fail(&run->error, ASSAY_E_GATE, "run", run->trades,
-                          "not allowed: %s; the command that decides: assay gate %s --trade %s%s%s",
-                          reason, options->model_dir, run->trades,
-                          options->ledger != NULL ? " --ledger " : "",
-                          options->ledger != NULL ? options->ledger : "");
+        return assay_fail(
+            &run->error, ASSAY_E_GATE, "run", run->trades,
+            "not allowed: %s; the command that decides: assay gate %s --trade %s%s%s%s%s", reason,
+            options->model_dir, run->trades, options->backend != ASSAY_CPU ? " --backend " : "",
+            options->backend != ASSAY_CPU ? assay_backend_name(options->backend) : "",
+            options->ledger != NULL ? " --ledger " : "",
+            options->ledger != NULL ? options->ledger : "");
     run->gate = "passed";
     return ASSAY_OK;
 }

@@ -54,6 +54,15 @@ int64_t tool_integer(const struct argp_state *state, const char *option, const c
     return value;
 }
 
+enum assay_backend tool_backend(const struct argp_state *state, const char *text)
+{
+    for (int i = 0; i < ASSAY_NUM_BACKENDS; i++)
+        if (strcmp(text, assay_backend_name((enum assay_backend)i)) == 0)
+            return (enum assay_backend)i;
+    argp_error(state, "--backend must be cpu, cuda or simt, is \"%s\"", text);
+    return ASSAY_CPU;
+}
+
 double tool_number(const struct argp_state *state, const char *option, const char *text,
                    double least, double most)
 {

@@ -87,9 +87,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         o->vectors = true;
         return 0;
     case OPTION_BACKEND:
-        for (o->backend = ASSAY_CPU; strcmp(assay_backend_name(o->backend), argument) != 0;)
-            if (++o->backend == ASSAY_NUM_BACKENDS)
-                argp_error(state, "there is no backend \"%s\"", argument);
+        o->backend = tool_backend(state, argument);
         return 0;
     case OPTION_DEVICE:
         o->device = (int)tool_integer(state, "--device", argument, 0, 1023);

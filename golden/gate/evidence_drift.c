@@ -69,6 +69,8 @@ assay_status gate_collect_drift(struct gate_bench *bench, struct assay_error *er
     if (route != NULL && strncmp(route, "gdn_recurrent.", strlen("gdn_recurrent.")) != 0)
         route = NULL;
     options.num_threads = bench->options->threads;
+    options.backend = bench->options->backend;
+    options.device = bench->options->device;
     TRY(assay_context_create(&options, &context, error));
     struct drift_result *run = calloc(1, sizeof *run);
     assay_status status =

@@ -31,7 +31,7 @@ static bool sweep_route(const struct gate_bench *bench, const struct assay_op *o
                         const struct assay_route *route)
 {
     const struct case_mutant *planted = bench->planted;
-    if (route->backend != ASSAY_CPU || route->isa > assay_isa_detect() ||
+    if (route->backend != bench->options->backend || route->isa > assay_isa_detect() ||
         !gate_bench_changes(bench, route->name))
         return false;
     if (planted != NULL && assay_route_find(planted->route.name, NULL) != NULL) {
@@ -103,6 +103,8 @@ static void *worker(void *argument)
 {
     struct sweep *sweep = argument;
     struct assay_context_options options = assay_context_defaults();
+    options.backend = sweep->bench->options->backend;
+    options.device = sweep->bench->options->device;
     assay_context *context;
     /* A worker that cannot start leaves its share to the others. */
     if (assay_context_create(&options, &context, NULL) == ASSAY_OK) {

@@ -205,6 +205,8 @@ struct gate_options {
     bool quick;
     uint64_t seed;
     int threads;
+    enum assay_backend backend;
+    int device;        /* backend cuda */
     const char *plant; /* name of a mutant route to plant, or NULL */
     /* Called often; returning false stops the gate with ASSAY_E_CANCELLED. */
     bool (*progress)(void *user, const char *what, int64_t done, int64_t total);

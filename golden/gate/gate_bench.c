@@ -41,6 +41,8 @@ assay_status gate_bench_context(const struct gate_bench *bench, int num_threads,
 {
     struct assay_context_options options = assay_context_defaults();
     options.num_threads = num_threads;
+    options.backend = bench->options->backend;
+    options.device = bench->options->device;
     TRY(assay_context_create(&options, context, error));
     if (bench->planted == NULL)
         return ASSAY_OK;
@@ -60,6 +62,8 @@ assay_status gate_bench_open(const struct gate_options *options, struct gate_res
 {
     struct assay_context_options plain = assay_context_defaults();
     plain.num_threads = options->threads;
+    plain.backend = options->backend;
+    plain.device = options->device;
     *bench = (struct gate_bench){.options = options, .result = result};
     TRY(assay_model_open(options->model_dir, &bench->model, error));
     TRY(assay_tokenizer_open(options->model_dir, &bench->tokenizer, error));

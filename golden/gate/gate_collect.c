@@ -42,6 +42,8 @@ static assay_status identify(struct gate_bench *bench, struct assay_error *error
 {
     const struct gate_options *options = bench->options;
     struct gate_result *result = bench->result;
+    const struct assay_gate_machine machine = {options->backend, assay_context_isa(bench->with),
+                                               options->device};
     char digest[65];
     const time_t time_now = time(NULL);
     struct tm utc;
@@ -52,8 +54,8 @@ static assay_status identify(struct gate_bench *bench, struct assay_error *error
     result->seed = options->seed;
     result->threads = assay_context_num_threads(bench->with);
     TRY(assay_model_digest(bench->model, digest, error));
-    return assay_gate_key_fill(digest, 1u << (unsigned)options->trade, ASSAY_CPU,
-                               assay_context_isa(bench->with), &result->key, error);
+    return assay_gate_key_fill(digest, 1u << (unsigned)options->trade, &machine, &result->key,
+                               error);
 }
 
 /* One collector and the evidence that it takes. A failure leaves the evidence missing. */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/device.h>
+
 #include "philox.h"
 #include "words.h"
 #include <assay/ops/gdn_recurrent.h>
@@ -18,16 +20,22 @@
 enum { KEY_HEADS = 2, HEADS = 4, KEY_DIM = 128, VALUE_DIM = 16, MAX_WIDTH = 16 };
 enum { CELLS = KEY_DIM * VALUE_DIM };
 
-struct drift {
-    assay_context *context;
-    uint64_t seed;
-    const char *route;
+/* What the op reads and writes. */
+struct drift_data {
     float q[MAX_WIDTH][KEY_HEADS][KEY_DIM], k[MAX_WIDTH][KEY_HEADS][KEY_DIM];
     float v[MAX_WIDTH][HEADS][VALUE_DIM], o[MAX_WIDTH][HEADS][VALUE_DIM];
     float g[MAX_WIDTH][HEADS], beta[MAX_WIDTH][HEADS];
     float state32[HEADS][CELLS];
     uint16_t state16[HEADS][CELLS];
-    double limit[HEADS]; /* e of drift.h: bound on the norm of the difference */
+};
+
+struct drift {
+    assay_context *context;
+    uint64_t seed;
+    const char *route;
+    struct drift_data data;
+    struct drift_data *live; /* a buffer of the context, which takes turns with data */
+    double limit[HEADS];     /* e of drift.h: bound on the norm of the difference */
 };
 
 static double uniform(const struct drift *d, const char *stream, int64_t i)
@@ -58,35 +66,41 @@ static void unit_vector(const struct drift *d, const char *stream, int64_t row, 
 static void draw_token(struct drift *d, int64_t t, int64_t slot)
 {
     for (int64_t h = 0; h < KEY_HEADS; h++) {
-        unit_vector(d, "q", t * KEY_HEADS + h, d->q[slot][h]);
-        unit_vector(d, "k", t * KEY_HEADS + h, d->k[slot][h]);
+        unit_vector(d, "q", t * KEY_HEADS + h, d->data.q[slot][h]);
+        unit_vector(d, "k", t * KEY_HEADS + h, d->data.k[slot][h]);
     }
     for (int64_t h = 0; h < HEADS; h++) {
         int64_t row = t * HEADS + h;
         double rate = pow(16, (double)h / (HEADS - 1));       /* A in [1, 16] */
         double step = 1e-3 * pow(100, uniform(d, "dt", row)); /* [0.001, 0.1] */
-        d->g[slot][h] = (float)(-rate * step);
-        d->beta[slot][h] = (float)(1 / (1 + exp(-bell(d, "beta", row))));
+        d->data.g[slot][h] = (float)(-rate * step);
+        d->data.beta[slot][h] = (float)(1 / (1 + exp(-bell(d, "beta", row))));
         for (int64_t n = 0; n < VALUE_DIM; n++)
-            d->v[slot][h][n] = (float)bell(d, "v", row * VALUE_DIM + n);
+            d->data.v[slot][h][n] = (float)bell(d, "v", row * VALUE_DIM + n);
     }
 }
 
 /* Tokens [first, first + count) of the drawn ones. */
-static assay_status call(struct drift *d, int64_t first, int64_t count, void *state,
-                         enum assay_dtype format)
+static assay_status call(struct drift *d, int64_t first, int64_t count, enum assay_dtype format)
 {
+    struct drift_data *live = d->live;
+    void *state = format == ASSAY_F16 ? (void *)live->state16 : (void *)live->state32;
     struct assay_gdn_recurrent_args args = {
-        .q = assay_tensor_3d(d->q[first], ASSAY_F32, count, KEY_HEADS, KEY_DIM),
-        .k = assay_tensor_3d(d->k[first], ASSAY_F32, count, KEY_HEADS, KEY_DIM),
-        .v = assay_tensor_3d(d->v[first], ASSAY_F32, count, HEADS, VALUE_DIM),
-        .g = assay_tensor_2d(d->g[first], ASSAY_F32, count, HEADS),
-        .beta = assay_tensor_2d(d->beta[first], ASSAY_F32, count, HEADS),
+        .q = assay_tensor_3d(live->q[first], ASSAY_F32, count, KEY_HEADS, KEY_DIM),
+        .k = assay_tensor_3d(live->k[first], ASSAY_F32, count, KEY_HEADS, KEY_DIM),
+        .v = assay_tensor_3d(live->v[first], ASSAY_F32, count, HEADS, VALUE_DIM),
+        .g = assay_tensor_2d(live->g[first], ASSAY_F32, count, HEADS),
+        .beta = assay_tensor_2d(live->beta[first], ASSAY_F32, count, HEADS),
         .state = assay_tensor_3d(state, format, HEADS, KEY_DIM, VALUE_DIM),
-        .o = assay_tensor_3d(d->o[first], ASSAY_F32, count, HEADS, VALUE_DIM),
+        .o = assay_tensor_3d(live->o[first], ASSAY_F32, count, HEADS, VALUE_DIM),
         .scale = 1 / sqrt(KEY_DIM),
     };
-    return assay_gdn_recurrent(d->context, &args);
+    assay_status status = assay_buffer_write(d->context, live, &d->data, sizeof d->data);
+    if (status == ASSAY_OK)
+        status = assay_gdn_recurrent(d->context, &args);
+    if (status == ASSAY_OK)
+        status = assay_buffer_read(d->context, &d->data, live, sizeof d->data);
+    return status;
 }
 
 static double norm(const float *x, int64_t n)
@@ -100,17 +114,17 @@ static double norm(const float *x, int64_t n)
 /* One token of the bound's recursion; `before` is the norm of the fp32 state before it. */
 static void advance_limit(struct drift *d, int64_t slot, int64_t h, double before)
 {
-    double alpha = exp((double)d->g[slot][h]), beta = fabs((double)d->beta[slot][h]);
-    double k = norm(d->k[slot][h / (HEADS / KEY_HEADS)], KEY_DIM);
+    double alpha = exp((double)d->data.g[slot][h]), beta = fabs((double)d->data.beta[slot][h]);
+    double k = norm(d->data.k[slot][h / (HEADS / KEY_HEADS)], KEY_DIM);
     double growth = fmax(1, fabs(1 - beta * k * k));
-    double magnitudes = alpha * before + beta * norm(d->v[slot][h], VALUE_DIM);
+    double magnitudes = alpha * before + beta * norm(d->data.v[slot][h], VALUE_DIM);
     double carried = growth * alpha * d->limit[h];
     double arithmetic = 2 * (KEY_DIM + 8) * 0x1p-24 * (magnitudes + carried);
     /* Half an ulp of x + y is at most half an ulp of x plus 2^-11 |y|: the element's own share y of
      * the error so far need not be known, only its norm. */
     double squares = 0;
     for (int64_t i = 0; i < CELLS; i++) {
-        double half = oracle_half_ulp(fabs((double)d->state32[h][i]), ASSAY_F16);
+        double half = oracle_half_ulp(fabs((double)d->data.state32[h][i]), ASSAY_F16);
         squares += half * half;
     }
     d->limit[h] = (carried + arithmetic) * (1 + 0x1p-11) + sqrt(squares);
@@ -120,8 +134,8 @@ static assay_status step32(struct drift *d, int64_t slot)
 {
     double before[HEADS];
     for (int64_t h = 0; h < HEADS; h++)
-        before[h] = norm(d->state32[h], CELLS);
-    assay_status status = call(d, slot, 1, d->state32, ASSAY_F32);
+        before[h] = norm(d->data.state32[h], CELLS);
+    assay_status status = call(d, slot, 1, ASSAY_F32);
     for (int64_t h = 0; h < HEADS; h++)
         advance_limit(d, slot, h, before[h]);
     return status;
@@ -132,9 +146,9 @@ static double measure(const struct drift *d, double *bound, double *ratio)
 {
     double worst = -1;
     for (int64_t h = 0; h < HEADS; h++) {
-        double squares = 0, size = norm(d->state32[h], CELLS);
+        double squares = 0, size = norm(d->data.state32[h], CELLS);
         for (int64_t i = 0; i < CELLS; i++) {
-            double off = oracle_f16_value(d->state16[h][i]) - (double)d->state32[h][i];
+            double off = oracle_f16_value(d->data.state16[h][i]) - (double)d->data.state32[h][i];
             squares += off * off;
         }
         double error = sqrt(squares);
@@ -194,7 +208,7 @@ static assay_status run(struct drift *d, int64_t width, struct drift_result *r)
             draw_token(d, done + i, i);
         assay_status status = assay_context_force_route(d->context, d->route);
         if (status == ASSAY_OK)
-            status = call(d, 0, count, d->state16, ASSAY_F16);
+            status = call(d, 0, count, ASSAY_F16);
         assay_status removed = assay_context_force_route(d->context, NULL);
         for (int64_t i = 0; i < count && status == ASSAY_OK; i++)
             status = step32(d, i);
@@ -232,7 +246,12 @@ assay_status drift_run(assay_context *context, uint64_t seed, int64_t steps, int
     for (int i = 0; i < assay_op_num_routes(&assay_op_gdn_recurrent) && i < MAX_ROUTES; i++)
         before[i] =
             assay_context_route_count(context, assay_op_route(&assay_op_gdn_recurrent, i)->name);
-    assay_status status = run(d, width, result);
+    void *live = NULL;
+    assay_status status = assay_buffer_create(context, sizeof d->data, &live);
+    d->live = live;
+    if (status == ASSAY_OK)
+        status = run(d, width, result);
+    assay_buffer_destroy(context, live);
     if (status == ASSAY_OK) {
         note_route(d, result, before);
         judge(result);

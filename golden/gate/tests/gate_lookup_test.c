@@ -55,9 +55,10 @@ static void expect(bool allowed, const char *words)
 {
     bool passes = !allowed;
     char reason[256] = "";
+    const struct assay_gate_machine machine = {ASSAY_CPU, assay_isa_detect(), 0};
     struct assay_error error = {0};
     const assay_status status =
-        assay_gate_lookup(path, SAMPLE_MODEL, 1u << ASSAY_TRADE_GDN_STATE_FP16, "cpu", &passes,
+        assay_gate_lookup(path, SAMPLE_MODEL, 1u << ASSAY_TRADE_GDN_STATE_FP16, &machine, &passes,
                           reason, sizeof reason, &error);
     cr_assert(status == ASSAY_OK, "%s", error.message);
     cr_assert(passes == allowed && strstr(reason, words) != NULL, "%s: %s; expected %s",
@@ -68,9 +69,10 @@ static void expect_error(assay_status expected, const char *words)
 {
     bool passes = true;
     char reason[256];
+    const struct assay_gate_machine machine = {ASSAY_CPU, assay_isa_detect(), 0};
     struct assay_error error = {0};
     const assay_status status =
-        assay_gate_lookup(path, SAMPLE_MODEL, 1u << ASSAY_TRADE_GDN_STATE_FP16, "cpu", &passes,
+        assay_gate_lookup(path, SAMPLE_MODEL, 1u << ASSAY_TRADE_GDN_STATE_FP16, &machine, &passes,
                           reason, sizeof reason, &error);
     cr_assert(status == expected && !passes && strstr(error.message, words) != NULL, "%s: %s",
               assay_status_name(status), error.message);
@@ -86,7 +88,7 @@ Test(gate_lookup, every_part)
         {"build_digest", "'%.63s0'", "is for another build"},
         {"policy_digest", "'%.63s0'", "is for another policy"},
         {"backend", "'cuda'", "is for another backend"},
-        {"isa", "'none'", "is for another instruction set"},
+        {"isa", "'none'", "is for another machine"},
         {"trades", "'lm-head-q4'", "no gate record of these options"},
         {"expires", "'2026-01-01'", "expired after 2026-01-01"},
         {"verdict", "'FAIL'", "says FAIL"},

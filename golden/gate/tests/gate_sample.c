@@ -36,14 +36,15 @@ struct gate_result *sample_result(void)
     size_t bytes;
     const char *policy = assay_gate_policy(&bytes);
     const enum assay_trade trade = ASSAY_TRADE_GDN_STATE_FP16;
+    const struct assay_gate_machine machine = {ASSAY_CPU, assay_isa_detect(), 0};
     const time_t now = time(NULL);
     struct tm utc;
     cr_assert(result != NULL);
     cr_assert(gate_policy_read(policy, bytes, "built-in", trade, &result->policy, &error) ==
                   ASSAY_OK,
               "%s: %s", error.what, error.message);
-    cr_assert(assay_gate_key_fill(SAMPLE_MODEL, 1u << trade, ASSAY_CPU, assay_isa_detect(),
-                                  &result->key, &error) == ASSAY_OK);
+    cr_assert(assay_gate_key_fill(SAMPLE_MODEL, 1u << trade, &machine, &result->key, &error) ==
+              ASSAY_OK);
     gmtime_r(&now, &utc);
     strftime(result->recorded, sizeof result->recorded, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(result->model_dir, sizeof result->model_dir, "models/made-up & <more>");
