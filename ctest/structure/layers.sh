@@ -14,17 +14,17 @@ forbid() { # forbid WHERE PATTERN WHY
   fi
 }
 # (model/oracle_*.h is the oracle's own.)
-engine_private='core/|numeric/|ops/|artifact/|text/|model/[^o]|runtime/|precision/|tools/'
+engine_private='core/|numeric/|formats/|ops/|artifact/|text/|model/[^o]|runtime/|precision/|tools/'
 # The oracle includes <assay/...> of the public headers only, never a private engine header.
 forbid 'oracle/*.c oracle/*.h' "$engine_private|\.\./" "oracle includes engine code"
 forbid 'properties/*.c properties/*.h golden/*.c golden/*.h fuzz/*.c fuzz/*.h' "$engine_private|\.\./" \
   "a suite includes private engine headers"
 # Below tools, the engine knows neither oracle nor suite.
-suite='oracle\.h|verdict\.h|words\.h|bounds\.h|real\.h|case\.h|verify\.h|trial\.h|values\.h|oracle_model\.h'
-forbid 'engine/core engine/numeric engine/ops engine/artifact engine/text engine/model engine/runtime engine/precision' \
+suite='oracle\.h|verdict\.h|words\.h|bounds\.h|real\.h|case\.h|verify\.h|trial\.h|values\.h|oracle_model\.h|oracle_formats\.h'
+forbid 'engine/core engine/numeric engine/formats engine/ops engine/artifact engine/text engine/model engine/runtime engine/precision' \
   "$suite" "the engine includes the suite"
 # Within the engine, lower layers do not know higher ones.
-forbid 'engine/core engine/numeric' 'ops/|model/|runtime/|precision/|tools/|text/|artifact/' "core includes a higher layer"
+forbid 'engine/core engine/numeric engine/formats' 'ops/|model/|runtime/|precision/|tools/|text/|artifact/' "core includes a higher layer"
 forbid 'engine/ops' 'model/|runtime/|precision/|tools/|text/|artifact/|assay/(model|session|precision|tokenizer)' "an op knows models"
 forbid 'engine/model' 'runtime/|tools/|assay/session' "model includes a higher layer"
 forbid 'engine/artifact engine/text' 'ops/|runtime/|tools/|assay/ops' "model input includes ops"

@@ -69,8 +69,9 @@ int assay_weight_bits(enum assay_weight_format format);
 int assay_weight_largest(enum assay_weight_format format);
 
 /* Bytes of the planes of [rows, columns] when they are contiguous. Each starts at a multiple of 256
- * bytes in a buffer of *total; offsets of absent planes are 0 with 0 bytes.
- * ASSAY_E_SHAPE: negative extents, or a size beyond SIZE_MAX / 2. */
+ * bytes in a buffer of *total, which ends with the last plane; absent and empty planes have offset
+ * 0 and 0 bytes. ASSAY_E_ARG: unknown format; ASSAY_E_SHAPE: negative extents, or about
+ * SIZE_MAX / 2 bytes and more. */
 struct assay_weight_layout {
     size_t base_offset, base_bytes;
     size_t high_offset, high_bytes;
@@ -90,6 +91,10 @@ ASSAY_MUST_USE assay_status assay_weights_at(void *memory, enum assay_weight_for
 ASSAY_MUST_USE assay_status assay_weights_rows(const struct assay_weights *weights, int64_t first,
                                                int64_t count, struct assay_weights *view,
                                                struct assay_error *error);
+/* Planes that are missing or not wanted, and formats, extents and strides that do not fit the
+ * weights' format, rows and columns. Looks at no element. */
+ASSAY_MUST_USE assay_status assay_weights_check(const struct assay_weights *weights,
+                                                struct assay_error *error);
 
 /* How a scale is chosen; codes are clamp(round(x * fl32(1 / scale)), ties to even).
  * X(enumerator, name, meaning) */
@@ -116,14 +121,19 @@ struct assay_encode_options {
     bool allow_negative_scales; /* grouped */
 };
 
-/* Encodes the row values[0, K) as row `row` of *to; the padding too. A group with a NaN or an
- * infinity gets a NaN scale and codes of zero: all of it decodes to NaN. bf16: rounds to nearest.
- * ASSAY_E_ARG: the scale of a finite group exceeds binary16; names the column. */
+/* Encodes the row values[0, K) as row `row` of *to; the padding too. The same bytes on every
+ * machine. A group with a NaN or an infinity gets the scale 0x7e00, a NaN, and codes of zero: all
+ * of it decodes to NaN. A group of zeros gets the scale +0, any other finite group a scale that is
+ * not 0. bf16: rounds to nearest, whatever the encoder.
+ * ASSAY_E_ARG: the scale that maxabs gives a finite group exceeds binary16 (the message names the
+ * column; the row is then partly written), or an importance is negative or not finite. Errors of
+ * assay_weights_check; ASSAY_E_SHAPE: no such row. */
 ASSAY_MUST_USE assay_status assay_weights_encode_row(const struct assay_weights *to, int64_t row,
                                                      const float *values,
                                                      const struct assay_encode_options *options,
                                                      struct assay_error *error);
-/* values[k] = code * scale in binary32 (exact products), k in [0, K). */
+/* values[k] = code * scale in binary32 (exact products), k in [0, K). Of *from only what
+ * assay_weights_check accepts; any codes, any scales. */
 void assay_weights_decode_row(const struct assay_weights *from, int64_t row, float *values);
 
 #ifdef __cplusplus
