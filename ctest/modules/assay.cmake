@@ -159,7 +159,7 @@ function(assay_property_op op)
   get_property(simt_ops GLOBAL PROPERTY ASSAY_SIMT_OPS)
   if(op IN_LIST simt_ops)
     add_test(NAME ${op}.route.simt COMMAND assay_program verify ${op} --backend simt --jobs 1)
-    set_tests_properties(${op}.route.simt PROPERTIES LABELS "oracle;simt" TIMEOUT 120)
+    set_tests_properties(${op}.route.simt PROPERTIES LABELS "oracle;simt" TIMEOUT 400 COST 100)
   endif()
   if(ASSAY_CUDA_ENABLED)
     add_test(NAME ${op}.route.cuda

@@ -4,6 +4,33 @@
  */
 #include "artifact/input_file.h"
 
+#include <string.h>
+#include <sys/stat.h>
+
+bool assay_input_is_file(const char *path)
+{
+    static const char suffix[] = ".gguf";
+    const size_t length = strlen(path);
+    struct stat info;
+
+    if (stat(path, &info) == 0)
+        return !S_ISDIR(info.st_mode);
+    return length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
+}
+
+char *assay_input_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!assay_input_is_file(path))
+        return assay_duplicate(path);
+    char *folder = assay_duplicate(slash == NULL ? "." : path);
+    /* "/model.gguf" lies in "/". */
+    if (folder != NULL && slash != NULL)
+        folder[slash == path ? 1 : slash - path] = '\0';
+    return folder;
+}
+
 static assay_status map_file(const char *dir, const char *name, struct assay_map *map,
                              struct assay_error *detail)
 {

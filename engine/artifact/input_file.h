@@ -8,6 +8,12 @@
 #include "core/core.h"
 #include "core/json_input.h"
 
+/* A model is a folder, or a .gguf file with its other files beside it: true for what is no folder,
+ * and for a name of that kind that does not exist. */
+bool assay_input_is_file(const char *path);
+/* The folder of a model at `path`, in allocated memory; NULL: no memory. */
+char *assay_input_folder(const char *path);
+
 /* Maps DIR/NAME. The error record's `where` is NAME, so that it says which file of the model is at
  * fault however long the folder's path is; the message has the path and the system's reason. */
 ASSAY_MUST_USE assay_status assay_input_open(const char *dir, const char *name,

@@ -259,8 +259,9 @@ const struct assay_route *context_forced(const struct assay_context *context,
     return NULL;
 }
 
-assay_status context_count(struct assay_context *context, struct route_counts *counts,
-                           const struct assay_route *route, uint64_t times)
+assay_status context_count(struct assay_context *context, const char *where,
+                           struct route_counts *counts, const struct assay_route *route,
+                           uint64_t times)
 {
     for (int i = 0; i < counts->number; i++) {
         if (counts->list[i].route == route) {
@@ -272,7 +273,7 @@ assay_status context_count(struct assay_context *context, struct route_counts *c
         int capacity = counts->capacity + 32;
         struct route_counter *grown = assay_resize(counts->list, (size_t)capacity, sizeof *grown);
         if (grown == NULL)
-            return assay_refuse(context, ASSAY_E_MEMORY, "context", "counters",
+            return assay_refuse(context, ASSAY_E_MEMORY, where, "counters",
                                 "no memory to count the route %s", route->name);
         counts->list = grown;
         counts->capacity = capacity;

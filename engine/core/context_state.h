@@ -61,7 +61,8 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
 const struct assay_route *context_forced(const struct assay_context *context,
                                          const struct assay_op *op);
 /* Adds `times` to the route's count; 0 makes room for it, so that a later call cannot fail. */
-assay_status context_count(struct assay_context *context, struct route_counts *counts,
-                           const struct assay_route *route, uint64_t times);
+assay_status context_count(struct assay_context *context, const char *where,
+                           struct route_counts *counts, const struct assay_route *route,
+                           uint64_t times);
 
 #endif

@@ -156,7 +156,7 @@ assay_status assay_run_op(assay_context *context, const struct assay_op *op, con
     size_t bytes = route->workspace != NULL ? route->workspace(context, args) : 0;
     ASSAY_TRY(context_workspace(context, op->name, bytes, &workspace));
     struct route_counts *counts = context->recorded != NULL ? context->recorded : &context->counts;
-    ASSAY_TRY(context_count(context, counts, route, 1));
+    ASSAY_TRY(context_count(context, op->name, counts, route, 1));
     if (context->observer != NULL)
         context->observer(context->observer_user, op, route, args, false);
     assay_status status = route->run(context, args, workspace);

@@ -338,7 +338,7 @@ assay_status assay_graph_end(assay_context *context, assay_graph **graph)
     g->counts = device->recorded;
     device->recorded = (struct route_counts){0};
     for (int i = 0; i < g->counts.number && status == ASSAY_OK; i++)
-        status = context_count(context, &context->counts, g->counts.list[i].route, 0);
+        status = context_count(context, "graph", &context->counts, g->counts.list[i].route, 0);
     if (status != ASSAY_OK) {
         assay_graph_destroy(g);
         return status;
@@ -366,7 +366,7 @@ assay_status assay_graph_replay(assay_context *context, assay_graph *graph)
     TRY_CUDA(error, cudaSetDevice, graph->index);
     TRY_CUDA(error, cudaGraphLaunch, graph->executable, context->device->stream);
     for (int i = 0; i < graph->counts.number; i++)
-        ASSAY_TRY(context_count(context, &context->counts, graph->counts.list[i].route,
+        ASSAY_TRY(context_count(context, "graph", &context->counts, graph->counts.list[i].route,
                                 graph->counts.list[i].count));
     return ASSAY_OK;
 }

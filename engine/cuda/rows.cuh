@@ -151,13 +151,19 @@ enum { ROW_MAX_BLOCKS = 2 }; /* every block takes several rows */
 enum { ROW_MAX_BLOCKS = 1 << 16 };
 #endif
 
-/* One block a row, a thread for each chunk up to ROW_MAX_THREADS. */
-static inline void row_launch_shape(int64_t rows, int64_t width, struct simt_launch *launch)
+/* Rows whose threads wait for one another: one chunk a thread for the 5120 elements of the 27B
+ * model, so that a few rows wait for memory once; more threads would leave a kernel too few
+ * registers. */
+enum { ROW_NORM_THREADS = 640, ROW_NORM_WARPS = ROW_NORM_THREADS / 32 };
+
+/* One block a row, a thread for each chunk up to max_threads. */
+static inline void row_launch_shape(int64_t rows, int64_t width, struct simt_launch *launch,
+                                    unsigned max_threads = ROW_MAX_THREADS)
 {
     int64_t chunks = (width + ROW_CHUNK - 1) / ROW_CHUNK;
     unsigned threads = static_cast<unsigned>((chunks + 31) / 32 * 32);
-    if (chunks > ROW_MAX_THREADS)
-        threads = ROW_MAX_THREADS;
+    if (chunks > max_threads)
+        threads = max_threads;
     int64_t blocks = rows < ROW_MAX_BLOCKS ? rows : static_cast<int64_t>(ROW_MAX_BLOCKS);
     launch->grid = {static_cast<unsigned>(blocks), 1, 1};
     launch->block = {threads, 1, 1};

@@ -6,10 +6,14 @@
  *
  * Declarations
  *   SIMT_KERNEL(name)(parameters) { ... }       a kernel, local to its file
+ *   SIMT_KERNEL_RESIDENT(name, threads, blocks)(parameters) { ... }   the same, with so few
+ *                                               registers that `blocks` blocks of `threads` threads
+ *                                               fit into a multiprocessor
  *   SIMT_DEVICE                                 before a function that kernels call
  *   SIMT_LAUNCH(&launch, kernel, arguments...)  struct simt_launch of simt_launch.h; gives
  *                                               assay_status and does not wait for the device
  *   SIMT_UNROLL                                 before a loop whose trip count is a constant
+ *   SIMT_ROLLED                                 before a loop that shall not be copied
  *
  * Place
  *   simt_dim simt_thread_index(), simt_block_index(), simt_block_extent(), simt_grid_extent()
@@ -33,6 +37,13 @@
  *   simt_load16_constant(p)
  *   simt_load16_once(p)     the same, without a place in L1: for weights that are read once
  *   simt_store16(p, words)
+ *
+ * Overlap with the stream's neighbours, for launches with `overlaps`
+ *   simt_prefetch(p)        asks for the line of p in the L2 cache, which all kernels share: legal
+ *                           at any time, whoever writes it
+ *   simt_release_stream()   the next kernel may start once all blocks have come here or ended
+ *   simt_wait_for_stream()  until all kernels before this one have ended and their writes are seen.
+ *                           Before it a thread reads nothing but parameters and writes nothing
  *
  * Order
  *   simt_sync_block()       barrier of the block, orders its accesses to memory

@@ -10,10 +10,20 @@
 #error "cp.async, bf16 mma and packed conversions need sm_80 or later"
 #endif
 
-#define SIMT_KERNEL(name)  static __global__ void name
+#define SIMT_KERNEL(name) static __global__ void name
+/* Before sm_90 nothing is asked for: kernels were measured on it, and spill where compilers allot
+ * registers otherwise. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define SIMT_KERNEL_RESIDENT(name, threads, blocks) \
+    static __global__ void __launch_bounds__(threads) name
+#else
+#define SIMT_KERNEL_RESIDENT(name, threads, blocks) \
+    static __global__ void __launch_bounds__(threads, blocks) name
+#endif
 #define SIMT_DEVICE        static __device__ __forceinline__
 #define SIMT_DEVICE_METHOD __device__ __forceinline__
 #define SIMT_UNROLL        _Pragma("unroll")
+#define SIMT_ROLLED        _Pragma("unroll 1")
 
 /* ---- launch --------------------------------------------------------------------------------- */
 
@@ -31,12 +41,21 @@ static assay_status simt_launch_kernel(const struct simt_launch *launch, const c
     if (error == cudaSuccess) {
         dim3 grid(launch->grid.x, launch->grid.y, launch->grid.z);
         dim3 block(launch->block.x, launch->block.y, launch->block.z);
-        kernel<<<grid, block, launch->shared_bytes, static_cast<cudaStream_t>(launch->stream)>>>(
-            arguments...);
-        error = cudaGetLastError();
+        cudaLaunchAttribute overlap = {};
+        overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        overlap.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t config = {};
+        config.gridDim = grid;
+        config.blockDim = block;
+        config.dynamicSmemBytes = launch->shared_bytes;
+        config.stream = static_cast<cudaStream_t>(launch->stream);
+        config.attrs = &overlap;
+        config.numAttrs = launch->overlaps ? 1 : 0;
+        error = cudaLaunchKernelEx(&config, kernel, arguments...);
     }
     if (error == cudaSuccess)
         return ASSAY_OK;
+    (void)cudaGetLastError(); /* seen */
     return assay_fail(launch->error, ASSAY_E_CUDA, name, "launch", "%s", cudaGetErrorString(error));
 }
 
@@ -183,6 +202,28 @@ SIMT_DEVICE struct simt_words simt_load16_once(const void *p)
 SIMT_DEVICE void simt_store16(void *p, struct simt_words words)
 {
     *static_cast<uint4 *>(p) = simt_uint4_of(words);
+}
+
+/* ---- overlap -------------------------------------------------------------------------------- */
+
+SIMT_DEVICE void simt_prefetch(const void *p)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+/* Before sm_90 no kernel starts early, whatever the launch allows. */
+SIMT_DEVICE void simt_release_stream()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+SIMT_DEVICE void simt_wait_for_stream()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 /* ---- order and lanes ------------------------------------------------------------------------ */

@@ -41,6 +41,8 @@ struct simt_fault;
 struct simt_launch {
     struct simt_dim grid, block;
     size_t shared_bytes; /* dynamic shared memory */
+    bool overlaps;       /* device: may start before the stream's preceding kernel has ended; every
+                          * thread of the kernel calls simt_wait_for_stream (simt.cuh) */
     const struct simt_region *regions;
     int num_regions;
     void *workspace;           /* what the route asked for; undefined contents */

@@ -15,7 +15,8 @@ enum { NAME_SIZE = 160 };
 
 struct binder {
     const struct assay_model_config *config;
-    const struct safetensors_set *files;
+    const struct weight_store *store;
+    bool rows_only;
     bool *used; /* [num_entries] */
     struct assay_error *error;
 };
@@ -31,23 +32,37 @@ static const struct variant variants[] = {
     {"language_model.model.", "language_model.lm_head.weight"},
 };
 
-/* One tensor that the model needs. */
+/* One tensor that the model needs: a vector, or a matrix in any format of weights.h. */
 struct role {
     const char *suffix; /* after the prefix */
-    struct assay_tensor *view;
+    struct assay_tensor *vector;
+    struct assay_weights *matrix;
     int64_t extent[2]; /* second 0: rank 1 */
     bool may_be_f32;
 };
 
+#define VECTOR(suffix, view, length)           \
+    {                                          \
+        suffix, view, NULL, {length, 0}, false \
+    }
+#define VECTOR_OR_F32(suffix, view, length)   \
+    {                                         \
+        suffix, view, NULL, {length, 0}, true \
+    }
+#define MATRIX(suffix, view, rows, columns)        \
+    {                                              \
+        suffix, NULL, view, {rows, columns}, false \
+    }
+
 /* The file to name when a tensor is in none. */
-static const char *tensor_list_name(const struct safetensors_set *files)
+static const char *tensor_list_name(const struct weight_store *store)
 {
-    return files->num_files == 1 ? files->files[0].name : SAFETENSORS_INDEX;
+    return store->num_files == 1 ? store->files[0].name : store->kind->list_name;
 }
 
-static const char *file_of(const struct binder *binder, const struct safetensors_entry *entry)
+static const char *file_of(const struct binder *binder, const struct stored_tensor *entry)
 {
-    return binder->files->files[entry->file].name;
+    return binder->store->files[entry->file].name;
 }
 
 static void shape_text(int rank, const int64_t *extent, char *text, size_t size)
@@ -62,30 +77,35 @@ static void shape_text(int rank, const int64_t *extent, char *text, size_t size)
 }
 
 static assay_status find_entry(const struct binder *binder, const char *name,
-                               const struct safetensors_entry **entry)
+                               const struct stored_tensor **entry)
 {
-    int64_t index = assay_safetensors_find(binder->files, name);
+    int64_t index = weight_store_find(binder->store, name);
 
     if (index < 0)
-        return assay_fail(binder->error, ASSAY_E_NOT_FOUND, tensor_list_name(binder->files), name,
+        return assay_fail(binder->error, ASSAY_E_NOT_FOUND, tensor_list_name(binder->store), name,
                           "the tensor is missing; fetch all weight files again, or compare "
                           "config.json with the weights");
     binder->used[index] = true;
-    *entry = &binder->files->entries[index];
+    *entry = &binder->store->tensors[index];
     return ASSAY_OK;
 }
 
-static assay_status check_dtype(const struct binder *binder, const struct safetensors_entry *entry,
-                                bool may_be_f32)
+static assay_status check_format(const struct binder *binder, const struct stored_tensor *entry,
+                                 bool is_matrix, bool may_be_f32)
 {
-    if (entry->format == ASSAY_BF16 || (may_be_f32 && entry->format == ASSAY_F32))
+    const bool f32 = !is_matrix && (may_be_f32 || binder->store->f32_vectors);
+
+    if (entry->dtype == ASSAY_BF16 || (f32 && entry->dtype == ASSAY_F32) ||
+        (is_matrix && entry->grouped))
+        return ASSAY_OK;
+    if (binder->rows_only && weight_store_has_rows(binder->store, entry))
         return ASSAY_OK;
     return assay_fail(binder->error, ASSAY_E_FORMAT, file_of(binder, entry), entry->name,
-                      "dtype is %s, expected %s; use the model's BF16 release", entry->dtype,
-                      may_be_f32 ? "BF16 or F32" : "BF16");
+                      "dtype is %s, expected %s; %s", entry->format_name,
+                      f32 ? "BF16 or F32" : "BF16", binder->store->kind->remedy);
 }
 
-static assay_status check_shape(const struct binder *binder, const struct safetensors_entry *entry,
+static assay_status check_shape(const struct binder *binder, const struct stored_tensor *entry,
                                 int rank, const int64_t *extent)
 {
     char found[160], expected[64];
@@ -101,10 +121,10 @@ static assay_status check_shape(const struct binder *binder, const struct safete
                       "shape is [%s], config.json demands [%s]", found, expected);
 }
 
-static struct assay_tensor view_of(const struct safetensors_entry *entry)
+struct assay_tensor model_plain_view(const struct stored_tensor *entry)
 {
     struct assay_tensor view = {
-        .data = (void *)(uintptr_t)entry->data, .dtype = entry->format, .rank = entry->rank};
+        .data = (void *)(uintptr_t)entry->data, .dtype = entry->dtype, .rank = entry->rank};
     int64_t stride = 1;
 
     for (int i = entry->rank - 1; i >= 0; i--) {
@@ -115,17 +135,32 @@ static struct assay_tensor view_of(const struct safetensors_entry *entry)
     return view;
 }
 
+struct assay_weights model_weights_view(const struct stored_tensor *entry)
+{
+    if (entry->grouped)
+        return entry->planes;
+    return (struct assay_weights){.format = ASSAY_WEIGHT_BF16,
+                                  .rows = entry->extent[0],
+                                  .columns = entry->extent[1],
+                                  .base = model_plain_view(entry)};
+}
+
 static assay_status bind_roles(const struct binder *binder, const char *prefix,
                                const struct role *roles, size_t num_roles)
 {
     for (size_t i = 0; i < num_roles; i++) {
-        const struct safetensors_entry *entry = NULL;
+        const struct role *role = &roles[i];
+        const bool is_matrix = role->matrix != NULL;
+        const struct stored_tensor *entry = NULL;
         char name[NAME_SIZE];
-        snprintf(name, sizeof name, "%s%s", prefix, roles[i].suffix);
+        snprintf(name, sizeof name, "%s%s", prefix, role->suffix);
         ASSAY_TRY(find_entry(binder, name, &entry));
-        ASSAY_TRY(check_dtype(binder, entry, roles[i].may_be_f32));
-        ASSAY_TRY(check_shape(binder, entry, roles[i].extent[1] > 0 ? 2 : 1, roles[i].extent));
-        *roles[i].view = view_of(entry);
+        ASSAY_TRY(check_format(binder, entry, is_matrix, role->may_be_f32));
+        ASSAY_TRY(check_shape(binder, entry, is_matrix ? 2 : 1, role->extent));
+        if (is_matrix)
+            *role->matrix = model_weights_view(entry);
+        else
+            *role->vector = model_plain_view(entry);
     }
     return ASSAY_OK;
 }
@@ -138,24 +173,16 @@ static assay_status bind_attention(const struct binder *binder, const char *pref
 {
     const struct assay_model_config *c = binder->config;
     const struct role roles[] = {
-        {"self_attn.q_proj.weight",
-         &weights->q_proj,
-         {2 * c->num_heads * c->head_dim, c->hidden_size},
-         false},
-        {"self_attn.k_proj.weight",
-         &weights->k_proj,
-         {c->num_kv_heads * c->head_dim, c->hidden_size},
-         false},
-        {"self_attn.v_proj.weight",
-         &weights->v_proj,
-         {c->num_kv_heads * c->head_dim, c->hidden_size},
-         false},
-        {"self_attn.o_proj.weight",
-         &weights->o_proj,
-         {c->hidden_size, c->num_heads * c->head_dim},
-         false},
-        {"self_attn.q_norm.weight", &weights->q_norm, {c->head_dim, 0}, false},
-        {"self_attn.k_norm.weight", &weights->k_norm, {c->head_dim, 0}, false},
+        MATRIX("self_attn.q_proj.weight", &weights->q_proj, 2 * c->num_heads * c->head_dim,
+               c->hidden_size),
+        MATRIX("self_attn.k_proj.weight", &weights->k_proj, c->num_kv_heads * c->head_dim,
+               c->hidden_size),
+        MATRIX("self_attn.v_proj.weight", &weights->v_proj, c->num_kv_heads * c->head_dim,
+               c->hidden_size),
+        MATRIX("self_attn.o_proj.weight", &weights->o_proj, c->hidden_size,
+               c->num_heads * c->head_dim),
+        VECTOR("self_attn.q_norm.weight", &weights->q_norm, c->head_dim),
+        VECTOR("self_attn.k_norm.weight", &weights->k_norm, c->head_dim),
     };
 
     return BIND(binder, prefix, roles);
@@ -166,14 +193,14 @@ static assay_status bind_attention(const struct binder *binder, const char *pref
 static assay_status bind_conv(const struct binder *binder, const char *prefix, int64_t channels,
                               struct assay_tensor *view)
 {
-    const struct safetensors_entry *entry = NULL;
+    const struct stored_tensor *entry = NULL;
     const int64_t taps = binder->config->conv_taps;
     const int64_t expected[3] = {channels, 1, taps};
     char name[NAME_SIZE];
 
     snprintf(name, sizeof name, "%slinear_attn.conv1d.weight", prefix);
     ASSAY_TRY(find_entry(binder, name, &entry));
-    ASSAY_TRY(check_dtype(binder, entry, false));
+    ASSAY_TRY(check_format(binder, entry, false, false));
     if (entry->rank == 3 && entry->extent[1] == taps && entry->extent[2] == 1)
         return assay_fail(binder->error, ASSAY_E_UNSUPPORTED, file_of(binder, entry), name,
                           "shape is [%" PRId64 ",%" PRId64 ",1], expected [%" PRId64 ",1,%" PRId64
@@ -181,7 +208,7 @@ static assay_status bind_conv(const struct binder *binder, const char *prefix, i
                           "added already; use the model's original release",
                           entry->extent[0], taps, channels, taps);
     ASSAY_TRY(check_shape(binder, entry, 3, expected));
-    *view = assay_tensor_2d((void *)(uintptr_t)entry->data, entry->format, channels, taps);
+    *view = assay_tensor_2d((void *)(uintptr_t)entry->data, entry->dtype, channels, taps);
     return ASSAY_OK;
 }
 
@@ -194,14 +221,14 @@ static assay_status bind_gdn(const struct binder *binder, const char *prefix,
     const int64_t value_rows = value_heads * c->linear_value_dim;
     const int64_t channels = 2 * key_rows + value_rows;
     const struct role roles[] = {
-        {"linear_attn.in_proj_qkv.weight", &weights->in_proj_qkv, {channels, hidden}, false},
-        {"linear_attn.in_proj_z.weight", &weights->in_proj_z, {value_rows, hidden}, false},
-        {"linear_attn.in_proj_b.weight", &weights->in_proj_b, {value_heads, hidden}, false},
-        {"linear_attn.in_proj_a.weight", &weights->in_proj_a, {value_heads, hidden}, false},
-        {"linear_attn.A_log", &weights->a_log, {value_heads, 0}, true},
-        {"linear_attn.dt_bias", &weights->dt_bias, {value_heads, 0}, false},
-        {"linear_attn.norm.weight", &weights->norm, {c->linear_value_dim, 0}, true},
-        {"linear_attn.out_proj.weight", &weights->out_proj, {hidden, value_rows}, false},
+        MATRIX("linear_attn.in_proj_qkv.weight", &weights->in_proj_qkv, channels, hidden),
+        MATRIX("linear_attn.in_proj_z.weight", &weights->in_proj_z, value_rows, hidden),
+        MATRIX("linear_attn.in_proj_b.weight", &weights->in_proj_b, value_heads, hidden),
+        MATRIX("linear_attn.in_proj_a.weight", &weights->in_proj_a, value_heads, hidden),
+        VECTOR_OR_F32("linear_attn.A_log", &weights->a_log, value_heads),
+        VECTOR("linear_attn.dt_bias", &weights->dt_bias, value_heads),
+        VECTOR_OR_F32("linear_attn.norm.weight", &weights->norm, c->linear_value_dim),
+        MATRIX("linear_attn.out_proj.weight", &weights->out_proj, hidden, value_rows),
     };
 
     ASSAY_TRY(bind_conv(binder, prefix, channels, &weights->conv));
@@ -214,11 +241,11 @@ static assay_status bind_layer(const struct binder *binder, const char *prefix,
     const int64_t hidden = binder->config->hidden_size;
     const int64_t inner = binder->config->intermediate_size;
     const struct role roles[] = {
-        {"input_layernorm.weight", &layer->input_norm, {hidden, 0}, false},
-        {"post_attention_layernorm.weight", &layer->post_attention_norm, {hidden, 0}, false},
-        {"mlp.gate_proj.weight", &layer->mlp.gate_proj, {inner, hidden}, false},
-        {"mlp.up_proj.weight", &layer->mlp.up_proj, {inner, hidden}, false},
-        {"mlp.down_proj.weight", &layer->mlp.down_proj, {hidden, inner}, false},
+        VECTOR("input_layernorm.weight", &layer->input_norm, hidden),
+        VECTOR("post_attention_layernorm.weight", &layer->post_attention_norm, hidden),
+        MATRIX("mlp.gate_proj.weight", &layer->mlp.gate_proj, inner, hidden),
+        MATRIX("mlp.up_proj.weight", &layer->mlp.up_proj, inner, hidden),
+        MATRIX("mlp.down_proj.weight", &layer->mlp.down_proj, hidden, inner),
     };
 
     layer->kind = kind;
@@ -228,6 +255,19 @@ static assay_status bind_layer(const struct binder *binder, const char *prefix,
     return bind_gdn(binder, prefix, &layer->mixer.gdn);
 }
 
+static bool same_plane(const struct assay_tensor *a, const struct assay_tensor *b)
+{
+    return a->data == NULL || b->data == NULL ||
+           memcmp(a->data, b->data, assay_tensor_span(a)) == 0;
+}
+
+/* Of matrices of one shape. */
+static bool same_bytes(const struct assay_weights *a, const struct assay_weights *b)
+{
+    return a->format == b->format && same_plane(&a->base, &b->base) &&
+           same_plane(&a->high, &b->high) && same_plane(&a->scales, &b->scales);
+}
+
 /* Section 2.3. A head of its own beside a declared tie must be a copy of the embedding, or the two
  * statements contradict each other. */
 static assay_status bind_head(const struct binder *binder, const char *name,
@@ -235,19 +275,18 @@ static assay_status bind_head(const struct binder *binder, const char *name,
 {
     const struct assay_model_config *c = binder->config;
     const struct role roles[] = {
-        {"", &weights->lm_head, {c->vocab_size, c->hidden_size}, false},
+        MATRIX("", &weights->lm_head, c->vocab_size, c->hidden_size),
     };
 
-    if (assay_safetensors_find(binder->files, name) < 0 && !c->tie_embeddings)
-        return assay_fail(binder->error, ASSAY_E_NOT_FOUND, tensor_list_name(binder->files), name,
+    if (weight_store_find(binder->store, name) < 0 && !c->tie_embeddings)
+        return assay_fail(binder->error, ASSAY_E_NOT_FOUND, tensor_list_name(binder->store), name,
                           "the tensor is missing, and config.json does not tie it to the "
                           "embedding; fetch all weight files, or set tie_word_embeddings to true "
                           "if the model was trained so");
-    if (assay_safetensors_find(binder->files, name) >= 0) {
+    if (weight_store_find(binder->store, name) >= 0) {
         ASSAY_TRY(BIND(binder, name, roles));
-        if (c->tie_embeddings && memcmp(weights->lm_head.data, weights->embed.data,
-                                        assay_tensor_span(&weights->embed)) != 0)
-            return assay_fail(binder->error, ASSAY_E_CORRUPT, tensor_list_name(binder->files), name,
+        if (c->tie_embeddings && !same_bytes(&weights->lm_head, &weights->embed))
+            return assay_fail(binder->error, ASSAY_E_CORRUPT, tensor_list_name(binder->store), name,
                               "differs from the embedding, to which config.json ties it; set "
                               "tie_word_embeddings to false if the model was trained so");
     }
@@ -261,8 +300,8 @@ static assay_status bind_text(const struct binder *binder, const struct variant 
 {
     const struct assay_model_config *c = binder->config;
     const struct role roles[] = {
-        {"embed_tokens.weight", &weights->embed, {c->vocab_size, c->hidden_size}, false},
-        {"norm.weight", &weights->final_norm, {c->hidden_size, 0}, false},
+        MATRIX("embed_tokens.weight", &weights->embed, c->vocab_size, c->hidden_size),
+        VECTOR("norm.weight", &weights->final_norm, c->hidden_size),
     };
     char prefix[NAME_SIZE];
 
@@ -287,20 +326,21 @@ static assay_status check_mtp(const struct binder *binder, int64_t *num_layers)
     static const char *const prefixes[] = {"mtp.", "model.mtp.", "language_model.mtp."};
     const int64_t hidden = binder->config->hidden_size;
     struct assay_tensor view;
+    struct assay_weights matrix;
     struct layer_weights layer;
     const struct role roles[] = {
-        {"pre_fc_norm_embedding.weight", &view, {hidden, 0}, false},
-        {"pre_fc_norm_hidden.weight", &view, {hidden, 0}, false},
-        {"fc.weight", &view, {hidden, 2 * hidden}, false},
-        {"norm.weight", &view, {hidden, 0}, false},
+        VECTOR("pre_fc_norm_embedding.weight", &view, hidden),
+        VECTOR("pre_fc_norm_hidden.weight", &view, hidden),
+        MATRIX("fc.weight", &matrix, hidden, 2 * hidden),
+        VECTOR("norm.weight", &view, hidden),
     };
     char name[NAME_SIZE];
 
     *num_layers = 0;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        int64_t first = assay_safetensors_lower_bound(binder->files, prefixes[i]);
-        if (first == binder->files->num_entries ||
-            !starts_with(binder->files->entries[first].name, prefixes[i]))
+        int64_t first = weight_store_lower_bound(binder->store, prefixes[i]);
+        if (first == binder->store->num_tensors ||
+            !starts_with(binder->store->tensors[first].name, prefixes[i]))
             continue;
         ASSAY_TRY(BIND(binder, prefixes[i], roles));
         snprintf(name, sizeof name, "%slayers.0.", prefixes[i]);
@@ -327,15 +367,16 @@ static bool is_skipped(const char *name)
 
 static assay_status list_tensors(const struct binder *binder, assay_model *model)
 {
-    model->tensors = assay_alloc_zero((size_t)binder->files->num_entries, sizeof *model->tensors);
+    const struct weight_store *store = binder->store;
+
+    model->tensors = assay_alloc_zero((size_t)store->num_tensors, sizeof *model->tensors);
     if (model->tensors == NULL)
-        return assay_fail(binder->error, ASSAY_E_MEMORY, model->dir, "",
+        return assay_fail(binder->error, ASSAY_E_MEMORY, store->path, "",
                           "no memory for the list of tensors");
-    for (int64_t i = 0; i < binder->files->num_entries; i++) {
-        const struct safetensors_entry *entry = &binder->files->entries[i];
+    for (int64_t i = 0; i < store->num_tensors; i++) {
+        const struct stored_tensor *entry = &store->tensors[i];
         if (binder->used[i])
-            model->tensors[model->num_tensors++] =
-                (struct model_tensor){entry->name, view_of(entry)};
+            model->tensors[model->num_tensors++] = i;
         else if (!is_skipped(entry->name))
             return assay_fail(binder->error, ASSAY_E_UNSUPPORTED, file_of(binder, entry),
                               entry->name,
@@ -352,17 +393,17 @@ static assay_status bind_all(const struct binder *binder, assay_model *model)
 
     weights->layers = assay_alloc_zero((size_t)model->config.num_layers, sizeof *weights->layers);
     if (weights->layers == NULL)
-        return assay_fail(binder->error, ASSAY_E_MEMORY, model->dir, "",
+        return assay_fail(binder->error, ASSAY_E_MEMORY, model->store.path, "",
                           "no memory for the list of layers");
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         snprintf(name, sizeof name, "%sembed_tokens.weight", variants[i].text);
-        if (assay_safetensors_find(binder->files, name) < 0)
+        if (weight_store_find(binder->store, name) < 0)
             continue;
         ASSAY_TRY(bind_text(binder, &variants[i], weights));
         ASSAY_TRY(check_mtp(binder, &model->config.num_mtp_layers));
         return list_tensors(binder, model);
     }
-    return assay_fail(binder->error, ASSAY_E_NOT_FOUND, tensor_list_name(binder->files),
+    return assay_fail(binder->error, ASSAY_E_NOT_FOUND, tensor_list_name(binder->store),
                       "embed_tokens.weight",
                       "no tensor of this name under model.language_model., model. or "
                       "language_model.model.; are these the weights of a qwen3_5 text model?");
@@ -370,11 +411,16 @@ static assay_status bind_all(const struct binder *binder, assay_model *model)
 
 assay_status model_bind(assay_model *model, struct assay_error *error)
 {
-    struct binder binder = {.config = &model->config, .files = &model->files, .error = error};
+    struct binder binder = {.config = &model->config,
+                            .store = &model->store,
+                            .rows_only = model->rows_only,
+                            .error = error};
 
-    binder.used = assay_alloc_zero((size_t)model->files.num_entries, sizeof *binder.used);
+    model->weights.final_norms = model->store.final_norms;
+    binder.used = assay_alloc_zero((size_t)model->store.num_tensors, sizeof *binder.used);
     if (binder.used == NULL)
-        return assay_fail(error, ASSAY_E_MEMORY, model->dir, "", "no memory to bind tensors");
+        return assay_fail(error, ASSAY_E_MEMORY, model->store.path, "",
+                          "no memory to bind tensors");
     assay_status status = bind_all(&binder, model);
     assay_free(binder.used);
     return status;

@@ -6,42 +6,44 @@
  *
  * Symbols as in qwen3_5.md section 0: H hidden, V vocabulary rows, I MLP width, Nq/Nkv/D attention
  * heads, Hk/Hv/dk/dv GDN heads, Kd = Hk*dk, Vd = Hv*dv, Cc = 2*Kd + Vd, Kc convolution taps.
- * Every tensor is bf16 unless its comment says otherwise.
+ * Matrices are struct assay_weights, of which bf16 is one format. Vectors and the convolution are
+ * bf16; from an .assay folder or a GGUF file they may be f32.
  */
 #ifndef ASSAY_MODEL_BIND_H
 #define ASSAY_MODEL_BIND_H
 
 #include <assay/model.h>
 #include <assay/tensor.h>
+#include <assay/weights.h>
 
 /* Gated full attention (F5), (F6). */
 struct attention_weights {
-    struct assay_tensor q_proj; /* [2*Nq*D, H]; head h: rows h*2D.. query, h*2D + D.. gate */
-    struct assay_tensor k_proj; /* [Nkv*D, H] */
-    struct assay_tensor v_proj; /* [Nkv*D, H] */
-    struct assay_tensor o_proj; /* [H, Nq*D] */
-    struct assay_tensor q_norm; /* [D], offset norm */
-    struct assay_tensor k_norm; /* [D], offset norm */
+    struct assay_weights q_proj; /* [2*Nq*D, H]; head h: rows h*2D.. query, h*2D + D.. gate */
+    struct assay_weights k_proj; /* [Nkv*D, H] */
+    struct assay_weights v_proj; /* [Nkv*D, H] */
+    struct assay_weights o_proj; /* [H, Nq*D] */
+    struct assay_tensor q_norm;  /* [D], offset norm */
+    struct assay_tensor k_norm;  /* [D], offset norm */
 };
 
 /* Gated DeltaNet (F9) to (F17). */
 struct gdn_weights {
-    struct assay_tensor in_proj_qkv; /* [Cc, H]; rows: Kd query, Kd key, Vd value */
-    struct assay_tensor in_proj_z;   /* [Vd, H] */
-    struct assay_tensor in_proj_b;   /* [Hv, H] */
-    struct assay_tensor in_proj_a;   /* [Hv, H] */
-    struct assay_tensor conv;        /* [Cc, Kc]: the stored [Cc, 1, Kc] without its middle 1 */
-    struct assay_tensor a_log;       /* [Hv], f32 or bf16 */
-    struct assay_tensor dt_bias;     /* [Hv] */
-    struct assay_tensor norm;        /* [dv], f32 or bf16, plain norm */
-    struct assay_tensor out_proj;    /* [H, Vd] */
+    struct assay_weights in_proj_qkv; /* [Cc, H]; rows: Kd query, Kd key, Vd value */
+    struct assay_weights in_proj_z;   /* [Vd, H] */
+    struct assay_weights in_proj_b;   /* [Hv, H] */
+    struct assay_weights in_proj_a;   /* [Hv, H] */
+    struct assay_tensor conv;         /* [Cc, Kc]: the stored [Cc, 1, Kc] without its middle 1 */
+    struct assay_tensor a_log;        /* [Hv], f32 or bf16 */
+    struct assay_tensor dt_bias;      /* [Hv] */
+    struct assay_tensor norm;         /* [dv], f32 or bf16, plain norm */
+    struct assay_weights out_proj;    /* [H, Vd] */
 };
 
 /* Dense SwiGLU (F18). */
 struct mlp_weights {
-    struct assay_tensor gate_proj; /* [I, H] */
-    struct assay_tensor up_proj;   /* [I, H] */
-    struct assay_tensor down_proj; /* [H, I] */
+    struct assay_weights gate_proj; /* [I, H] */
+    struct assay_weights up_proj;   /* [I, H] */
+    struct assay_weights down_proj; /* [H, I] */
 };
 
 struct layer_weights {
@@ -56,13 +58,14 @@ struct layer_weights {
 };
 
 struct model_weights {
-    struct assay_tensor embed;      /* [V, H] */
+    struct assay_weights embed;     /* [V, H] */
     struct layer_weights *layers;   /* [config.num_layers] */
     struct assay_tensor final_norm; /* [H], offset norm */
-    struct assay_tensor lm_head;    /* [V, H]; the embedding when the two are tied */
+    struct assay_weights lm_head;   /* [V, H]; the embedding when the two are tied */
+    bool final_norms;               /* offset norms hold 1 + w: (F2) instead of (F1) */
 };
 
 /* The bound weights of an open model; never NULL. */
-const struct model_weights *assay_model_weights(const assay_model *model);
+const struct model_weights *model_bound_weights(const assay_model *model);
 
 #endif

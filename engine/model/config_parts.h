@@ -8,10 +8,16 @@
 
 #include <assay/model.h>
 
+#include "artifact/weight_store.h"
 #include "model/config_fields.h"
 
-#define CONFIG_FILE     "config.json"
 #define GENERATION_FILE "generation_config.json"
+
+/* The config of an open store, and the stops of generation_config.json when the folder has one.
+ * *config is zero on failure. */
+ASSAY_MUST_USE assay_status config_of_store(const struct weight_store *store,
+                                            struct assay_model_config *config,
+                                            struct assay_error *error);
 
 /* Section 2.1: dense or MoE, from model_type and architectures. */
 ASSAY_MUST_USE assay_status config_read_kind(const struct config_source *source,

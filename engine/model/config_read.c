@@ -36,10 +36,10 @@ static assay_status set_scopes(struct config_source *source, const json_t *root)
     return ASSAY_OK;
 }
 
-static assay_status read_root(const json_t *root, struct assay_model_config *config,
-                              struct assay_error *error)
+static assay_status read_root(const char *file, const json_t *root,
+                              struct assay_model_config *config, struct assay_error *error)
 {
-    struct config_source source = {.file = CONFIG_FILE, .error = error};
+    struct config_source source = {.file = file, .error = error};
 
     ASSAY_TRY(set_scopes(&source, root));
     ASSAY_TRY(config_read_kind(&source, config));
@@ -49,18 +49,6 @@ static assay_status read_root(const json_t *root, struct assay_model_config *con
     ASSAY_TRY(config_read_layers(&source, config));
     ASSAY_TRY(read_tying(&source, config));
     return config_read_stops(&source, config);
-}
-
-static assay_status read_config(const struct assay_map *map, struct assay_model_config *config,
-                                struct assay_error *error)
-{
-    json_t *root = NULL;
-
-    ASSAY_TRY(
-        assay_input_parse(CONFIG_FILE, "JSON", map->data, map->bytes, ASSAY_E_PARSE, &root, error));
-    assay_status status = read_root(root, config, error);
-    json_decref(root);
-    return status;
 }
 
 /* Its stops replace those of config.json, which names only some of them. */
@@ -80,33 +68,42 @@ static assay_status read_generation(const struct assay_map *map, struct assay_mo
     return status;
 }
 
-static assay_status read_files(const char *model_dir, struct assay_model_config *config,
+static assay_status read_parts(const struct weight_store *store, struct assay_model_config *config,
                                struct assay_error *error)
 {
     struct assay_map map;
     bool present = false;
 
-    ASSAY_TRY(assay_input_open(model_dir, CONFIG_FILE, &map, error));
-    assay_status status = read_config(&map, config, error);
-    assay_map_close(&map);
-    ASSAY_TRY(status);
-
-    ASSAY_TRY(assay_input_open_optional(model_dir, GENERATION_FILE, &map, &present, error));
+    ASSAY_TRY(read_root(store->config_file, store->config, config, error));
+    ASSAY_TRY(assay_input_open_optional(store->dir, GENERATION_FILE, &map, &present, error));
+    assay_status status = ASSAY_OK;
     if (present)
         status = read_generation(&map, config, error);
     assay_map_close(&map);
     return status;
 }
 
+assay_status config_of_store(const struct weight_store *store, struct assay_model_config *config,
+                             struct assay_error *error)
+{
+    memset(config, 0, sizeof *config);
+    const assay_status status = read_parts(store, config, error);
+    if (status != ASSAY_OK)
+        memset(config, 0, sizeof *config);
+    return status;
+}
+
 assay_status assay_config_read(const char *model_dir, struct assay_model_config *config,
                                struct assay_error *error)
 {
+    struct weight_store store;
+
     if (model_dir == NULL || config == NULL)
         return assay_fail(error, ASSAY_E_ARG, "assay_config_read",
                           model_dir == NULL ? "model_dir" : "config", "must not be NULL");
     memset(config, 0, sizeof *config);
-    assay_status status = read_files(model_dir, config, error);
-    if (status != ASSAY_OK)
-        memset(config, 0, sizeof *config);
+    ASSAY_TRY(weight_store_open(model_dir, &store, error));
+    const assay_status status = config_of_store(&store, config, error);
+    weight_store_close(&store);
     return status;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The digest that ties evidence to a model: BLAKE2b-256 over config.json and the weight files in
- * name order. Each file enters as its name with the terminating zero, its length (u64, little
- * endian) and its bytes, so that no two different sets of files hash the same text.
+ * The digest that ties evidence to a model: BLAKE2b-256 over its files in name order: config.json
+ * and the safetensors, or artifact.json and payload.bin, or the GGUF file. Each file enters as its
+ * name with the terminating zero, its length (u64, little endian) and its bytes, so that no two
+ * different sets of files hash the same text.
  */
 #include "model/model_state.h"
 
@@ -28,19 +29,19 @@ static void compute(assay_model *model)
     static const char config_name[] = "config.json";
     crypto_generichash_state state;
     unsigned char digest[DIGEST_BYTES];
-    bool config_added = false;
+    bool has_config = model->store.config_map.data != NULL; /* not added yet */
 
     crypto_generichash_init(&state, NULL, 0, sizeof digest);
-    for (int i = 0; i < model->files.num_files; i++) {
-        const struct safetensors_file *file = &model->files.files[i];
-        if (!config_added && strcmp(config_name, file->name) < 0) {
-            add_file(&state, config_name, &model->config_file);
-            config_added = true;
+    for (int i = 0; i < model->store.num_files; i++) {
+        const struct store_file *file = &model->store.files[i];
+        if (has_config && strcmp(config_name, file->name) < 0) {
+            add_file(&state, config_name, &model->store.config_map);
+            has_config = false;
         }
         add_file(&state, file->name, &file->map);
     }
-    if (!config_added)
-        add_file(&state, config_name, &model->config_file);
+    if (has_config)
+        add_file(&state, config_name, &model->store.config_map);
     crypto_generichash_final(&state, digest, sizeof digest);
     sodium_bin2hex(model->digest, sizeof model->digest, digest, sizeof digest);
 }

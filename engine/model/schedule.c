@@ -9,21 +9,20 @@
 #include <math.h>
 
 #include <assay/ops/add.h>
+#include <assay/ops/add_rmsnorm.h>
 #include <assay/ops/attention.h>
 #include <assay/ops/causal_conv1d.h>
-#include <assay/ops/embedding.h>
 #include <assay/ops/gated_rmsnorm.h>
 #include <assay/ops/gdn_chunked.h>
 #include <assay/ops/gdn_gating.h>
 #include <assay/ops/gdn_recurrent.h>
-#include <assay/ops/kv_append.h>
 #include <assay/ops/l2norm.h>
-#include <assay/ops/linear.h>
+#include <assay/ops/qk_norm_rope_append.h>
 #include <assay/ops/rmsnorm.h>
-#include <assay/ops/rope.h>
 #include <assay/ops/silu_mul.h>
 
 #include "core/core.h"
+#include "model/pass_weights.h"
 
 /* (F3): a constant of the architecture, not the config's RMS epsilon. */
 #define L2NORM_EPS 1e-6
@@ -69,45 +68,69 @@ static struct assay_tensor heads(float *data, int64_t tokens, int64_t num_heads,
 
 /* y = x W^T */
 static assay_status project(const struct schedule *schedule, struct assay_tensor x,
-                            struct assay_tensor w, struct assay_tensor y)
+                            const struct assay_weights *w, struct assay_tensor y)
 {
-    const struct assay_linear_args args = {.x = x, .w = w, .y = y};
-    return assay_linear(schedule->context, &args);
+    return pass_linear(schedule->context, x, w, y);
 }
 
-/* y = F1(x, w); x and y may be one view. */
+/* y = F1(x, w), or F2 where the stored weights are final; x and y may be one view. */
 static assay_status norm(const struct schedule *schedule, struct assay_tensor x,
                          struct assay_tensor w, struct assay_tensor y)
 {
-    const struct assay_rmsnorm_args args = {
-        .x = x, .w = w, .y = y, .unit_offset = true, .eps = schedule->config->rms_eps};
+    const struct assay_rmsnorm_args args = {.x = x,
+                                            .w = w,
+                                            .y = y,
+                                            .unit_offset = !schedule->weights->final_norms,
+                                            .eps = schedule->config->rms_eps};
     return assay_rmsnorm(schedule->context, &args);
 }
 
-/* x = x + y, the residual of (F4). */
-static assay_status add_to(const struct schedule *schedule, struct assay_tensor x,
-                           struct assay_tensor y)
+/* x = x + y, the residual of (F4), and y = F1(x, w); without w the sum alone. */
+static assay_status add_and_norm(const struct schedule *schedule, struct assay_tensor x,
+                                 const struct assay_tensor *w, struct assay_tensor y)
 {
-    const struct assay_add_args args = {.a = x, .b = y, .y = x};
-    return assay_add(schedule->context, &args);
+    if (w == NULL) {
+        const struct assay_add_args args = {.a = x, .b = y, .y = x};
+        return assay_add(schedule->context, &args);
+    }
+    const struct assay_add_rmsnorm_args args = {.residual = x,
+                                                .x = y,
+                                                .w = *w,
+                                                .s = x,
+                                                .y = y,
+                                                .unit_offset = !schedule->weights->final_norms,
+                                                .eps = schedule->config->rms_eps};
+    return assay_add_rmsnorm(schedule->context, &args);
 }
 
-/* (F6) and (F7), in place, for all heads of q or k. Text positions are equal on the three axes of
- * (F8), so one axis is enough. */
-static assay_status norm_and_rotate(const struct schedule *schedule, struct assay_tensor x,
-                                    struct assay_tensor w, struct assay_tensor positions)
+/* (F6), (F7) and the cache: q in place, k and v into their slots. Text positions are equal on the
+ * three axes of (F8), so one axis is enough. */
+static assay_status place_heads(const struct schedule *schedule,
+                                const struct attention_weights *weights,
+                                const struct layer_state *state, struct assay_tensor q,
+                                struct assay_tensor k, struct assay_tensor v,
+                                const struct schedule_block *block)
 {
     const struct assay_model_config *config = schedule->config;
-    ASSAY_TRY(norm(schedule, x, w, x));
-    const struct assay_rope_args args = {
-        .x = x,
-        .positions = positions,
-        .y = x,
+    const struct assay_qk_norm_rope_append_args args = {
+        .q = q,
+        .k = k,
+        .v = v,
+        .q_weight = weights->q_norm,
+        .k_weight = weights->k_norm,
+        .positions = block->positions,
+        .q_out = q,
+        .k_cache = state->k_cache,
+        .v_cache = state->v_cache,
+        .start = block->start,
+        .start_at = block->start_at,
         .rotary_dim = config->rotary_dim,
         .theta = config->rope_theta,
         .sections = {config->mrope_section[0], config->mrope_section[1], config->mrope_section[2]},
+        .unit_offset = !schedule->weights->final_norms,
+        .eps = config->rms_eps,
     };
-    return assay_rope(schedule->context, &args);
+    return assay_qk_norm_rope_append(schedule->context, &args);
 }
 
 /* (F5) to (F10): normed -> mixer output, in place of normed. */
@@ -127,25 +150,16 @@ static assay_status attention_mixer(const struct schedule *schedule,
     const struct assay_tensor attended = rows(scratch->second, tokens, num_heads * dim);
     const int64_t packed = 2 * num_heads * dim; /* a row of q_proj: query and gate of each head */
 
-    ASSAY_TRY(project(schedule, normed, weights->q_proj, rows(scratch->first, tokens, packed)));
-    ASSAY_TRY(project(schedule, normed, weights->k_proj, k_rows));
-    ASSAY_TRY(project(schedule, normed, weights->v_proj, v_rows));
+    ASSAY_TRY(project(schedule, normed, &weights->q_proj, rows(scratch->first, tokens, packed)));
+    ASSAY_TRY(project(schedule, normed, &weights->k_proj, k_rows));
+    ASSAY_TRY(project(schedule, normed, &weights->v_proj, v_rows));
 
     const struct assay_tensor q = heads(scratch->first, tokens, num_heads, dim, packed, 2 * dim);
     const struct assay_tensor gate =
         heads(scratch->first + dim, tokens, num_heads, dim, packed, 2 * dim);
     const struct assay_tensor k = heads(k_data, tokens, num_kv_heads, dim, key_width, dim);
     const struct assay_tensor v = heads(v_data, tokens, num_kv_heads, dim, key_width, dim);
-    ASSAY_TRY(norm_and_rotate(schedule, q, weights->q_norm, block->positions));
-    ASSAY_TRY(norm_and_rotate(schedule, k, weights->k_norm, block->positions));
-
-    const struct assay_kv_append_args append = {.k = k,
-                                                .v = v,
-                                                .k_cache = state->k_cache,
-                                                .v_cache = state->v_cache,
-                                                .start = block->start,
-                                                .start_at = block->start_at};
-    ASSAY_TRY(assay_kv_append(schedule->context, &append));
+    ASSAY_TRY(place_heads(schedule, weights, state, q, k, v, block));
     const struct assay_attention_args attend = {
         .q = q,
         .k_cache = state->k_cache,
@@ -157,7 +171,7 @@ static assay_status attention_mixer(const struct schedule *schedule,
         .scale = 1.0 / sqrt((double)dim),
     };
     ASSAY_TRY(assay_attention(schedule->context, &attend));
-    return project(schedule, attended, weights->o_proj, normed);
+    return project(schedule, attended, &weights->o_proj, normed);
 }
 
 /* (F15), or (F17) for blocks longer than the limit. channels: the rows of (F12), whose q and k
@@ -216,10 +230,10 @@ static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_
     const struct assay_tensor a = rows(scratch->gates, tokens, value_heads);
     const struct assay_tensor b = rows(scratch->gates + tokens * value_heads, tokens, value_heads);
 
-    ASSAY_TRY(project(schedule, normed, weights->in_proj_qkv, channels));
-    ASSAY_TRY(project(schedule, normed, weights->in_proj_z, z_rows));
-    ASSAY_TRY(project(schedule, normed, weights->in_proj_b, b));
-    ASSAY_TRY(project(schedule, normed, weights->in_proj_a, a));
+    ASSAY_TRY(project(schedule, normed, &weights->in_proj_qkv, channels));
+    ASSAY_TRY(project(schedule, normed, &weights->in_proj_z, z_rows));
+    ASSAY_TRY(project(schedule, normed, &weights->in_proj_b, b));
+    ASSAY_TRY(project(schedule, normed, &weights->in_proj_a, a));
 
     const struct assay_causal_conv1d_args convolve = {
         .x = channels, .w = weights->conv, .state = state->conv, .y = channels, .silu = true};
@@ -238,7 +252,7 @@ static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_
     const struct assay_gated_rmsnorm_args gated = {
         .x = o, .z = z, .w = weights->norm, .y = z, .eps = config->rms_eps};
     ASSAY_TRY(assay_gated_rmsnorm(schedule->context, &gated));
-    return project(schedule, z_rows, weights->out_proj, normed);
+    return project(schedule, z_rows, &weights->out_proj, normed);
 }
 
 /* (F18): normed -> MLP output, in place of normed. */
@@ -250,11 +264,11 @@ static assay_status mlp(const struct schedule *schedule, const struct mlp_weight
     const struct assay_tensor gate = rows(scratch->first, tokens, width);
     const struct assay_tensor up = rows(scratch->second, tokens, width);
 
-    ASSAY_TRY(project(schedule, normed, weights->gate_proj, gate));
-    ASSAY_TRY(project(schedule, normed, weights->up_proj, up));
+    ASSAY_TRY(project(schedule, normed, &weights->gate_proj, gate));
+    ASSAY_TRY(project(schedule, normed, &weights->up_proj, up));
     const struct assay_silu_mul_args args = {.gate = gate, .up = up, .y = gate};
     ASSAY_TRY(assay_silu_mul(schedule->context, &args));
-    return project(schedule, gate, weights->down_proj, normed);
+    return project(schedule, gate, &weights->down_proj, normed);
 }
 
 assay_status schedule_layers(const struct schedule *schedule, const struct schedule_block *block)
@@ -264,21 +278,23 @@ assay_status schedule_layers(const struct schedule *schedule, const struct sched
     const struct assay_tensor x = rows(scratch->x, tokens, hidden);
     const struct assay_tensor normed = rows(scratch->normed, tokens, hidden);
 
-    const struct assay_embedding_args embed = {
-        .ids = block->ids, .table = schedule->weights->embed, .y = x};
-    ASSAY_TRY(assay_embedding(schedule->context, &embed));
-    for (int64_t i = 0; i < schedule->config->num_layers; i++) {
+    ASSAY_TRY(pass_embedding(schedule->context, block->ids, &schedule->weights->embed, x));
+    /* A layer's sum and the norm of what follows are one call; after the last layer the head norms
+     * the rows that it is asked for. */
+    const int64_t num_layers = schedule->config->num_layers;
+    if (num_layers > 0)
+        ASSAY_TRY(norm(schedule, x, schedule->weights->layers[0].input_norm, normed));
+    for (int64_t i = 0; i < num_layers; i++) {
         const struct layer_weights *weights = &schedule->weights->layers[i];
         const struct layer_state *state = &schedule->layers[i];
-        ASSAY_TRY(norm(schedule, x, weights->input_norm, normed));
+        const struct assay_tensor *next = i + 1 < num_layers ? &weights[1].input_norm : NULL;
         if (weights->kind == ASSAY_LAYER_FULL)
             ASSAY_TRY(attention_mixer(schedule, &weights->mixer.attention, state, normed, block));
         else
             ASSAY_TRY(gdn_mixer(schedule, &weights->mixer.gdn, state, normed));
-        ASSAY_TRY(add_to(schedule, x, normed));
-        ASSAY_TRY(norm(schedule, x, weights->post_attention_norm, normed));
+        ASSAY_TRY(add_and_norm(schedule, x, &weights->post_attention_norm, normed));
         ASSAY_TRY(mlp(schedule, &weights->mlp, normed));
-        ASSAY_TRY(add_to(schedule, x, normed));
+        ASSAY_TRY(add_and_norm(schedule, x, next, normed));
     }
     return ASSAY_OK;
 }
@@ -289,6 +305,6 @@ assay_status schedule_head(const struct schedule *schedule, float *x, int64_t nu
     const int64_t hidden = schedule->config->hidden_size;
     const struct assay_tensor normed = rows(schedule->scratch.normed, num_rows, hidden);
     ASSAY_TRY(norm(schedule, rows(x, num_rows, hidden), schedule->weights->final_norm, normed));
-    return project(schedule, normed, schedule->weights->lm_head,
+    return project(schedule, normed, &schedule->weights->lm_head,
                    rows(logits, num_rows, schedule->config->vocab_size));
 }

@@ -10,7 +10,7 @@
 
 #include "core/core.h"
 
-enum { ALIGNMENT = 256, MAX_LAYER_TENSORS = 16 };
+enum { ALIGNMENT = 256, MAX_LAYER_TENSORS = 40 };
 
 struct device_weights {
     struct model_weights weights; /* first: what users hold points here */
@@ -25,37 +25,56 @@ struct device_weights {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct device_weights *copies;
 
-/* The tensors of a layer, up to a NULL. */
-static void list_tensors(struct layer_weights *layer, struct assay_tensor *list[MAX_LAYER_TENSORS])
+/* Tensors to copy. */
+struct tensor_list {
+    struct assay_tensor *tensors[MAX_LAYER_TENSORS];
+    int count;
+};
+
+static void add(struct tensor_list *list, struct assay_tensor *tensor)
+{
+    list->tensors[list->count++] = tensor;
+}
+
+/* The planes that the format has. */
+static void add_matrix(struct tensor_list *list, struct assay_weights *matrix)
+{
+    add(list, &matrix->base);
+    if (matrix->high.data != NULL)
+        add(list, &matrix->high);
+    if (matrix->scales.data != NULL)
+        add(list, &matrix->scales);
+}
+
+static void list_tensors(struct layer_weights *layer, struct tensor_list *list)
 {
     struct attention_weights *const attention = &layer->mixer.attention;
     struct gdn_weights *const gdn = &layer->mixer.gdn;
     struct mlp_weights *const mlp = &layer->mlp;
-    int count = 0;
-    list[count++] = &layer->input_norm;
-    list[count++] = &layer->post_attention_norm;
-    list[count++] = &mlp->gate_proj;
-    list[count++] = &mlp->up_proj;
-    list[count++] = &mlp->down_proj;
+    list->count = 0;
+    add(list, &layer->input_norm);
+    add(list, &layer->post_attention_norm);
+    add_matrix(list, &mlp->gate_proj);
+    add_matrix(list, &mlp->up_proj);
+    add_matrix(list, &mlp->down_proj);
     if (layer->kind == ASSAY_LAYER_FULL) {
-        list[count++] = &attention->q_proj;
-        list[count++] = &attention->k_proj;
-        list[count++] = &attention->v_proj;
-        list[count++] = &attention->o_proj;
-        list[count++] = &attention->q_norm;
-        list[count++] = &attention->k_norm;
+        add_matrix(list, &attention->q_proj);
+        add_matrix(list, &attention->k_proj);
+        add_matrix(list, &attention->v_proj);
+        add_matrix(list, &attention->o_proj);
+        add(list, &attention->q_norm);
+        add(list, &attention->k_norm);
     } else {
-        list[count++] = &gdn->in_proj_qkv;
-        list[count++] = &gdn->in_proj_z;
-        list[count++] = &gdn->in_proj_b;
-        list[count++] = &gdn->in_proj_a;
-        list[count++] = &gdn->conv;
-        list[count++] = &gdn->a_log;
-        list[count++] = &gdn->dt_bias;
-        list[count++] = &gdn->norm;
-        list[count++] = &gdn->out_proj;
+        add_matrix(list, &gdn->in_proj_qkv);
+        add_matrix(list, &gdn->in_proj_z);
+        add_matrix(list, &gdn->in_proj_b);
+        add_matrix(list, &gdn->in_proj_a);
+        add(list, &gdn->conv);
+        add(list, &gdn->a_log);
+        add(list, &gdn->dt_bias);
+        add(list, &gdn->norm);
+        add_matrix(list, &gdn->out_proj);
     }
-    list[count] = NULL;
 }
 
 /* Places a tensor at *at, which advances; copies it there once there is memory. The view is
@@ -72,23 +91,34 @@ static assay_status place(struct device_weights *copy, struct assay_tensor *tens
     return ASSAY_OK;
 }
 
+static assay_status place_list(struct device_weights *copy, const struct tensor_list *list,
+                               size_t *at)
+{
+    for (int i = 0; i < list->count; i++)
+        ASSAY_TRY(place(copy, list->tensors[i], at));
+    return ASSAY_OK;
+}
+
 /* Places all tensors; *bytes is what they need. */
 static assay_status place_all(struct device_weights *copy, int64_t num_layers, size_t *bytes)
 {
     struct model_weights *const weights = &copy->weights;
-    const bool tied = weights->lm_head.data == weights->embed.data;
+    const bool tied = weights->lm_head.base.data == weights->embed.base.data;
+    struct tensor_list list = {.count = 0};
     *bytes = 0;
-    ASSAY_TRY(place(copy, &weights->embed, bytes));
+    add_matrix(&list, &weights->embed);
+    ASSAY_TRY(place_list(copy, &list, bytes));
     for (int64_t i = 0; i < num_layers; i++) {
-        struct assay_tensor *list[MAX_LAYER_TENSORS];
-        list_tensors(&weights->layers[i], list);
-        for (struct assay_tensor **tensor = list; *tensor != NULL; tensor++)
-            ASSAY_TRY(place(copy, *tensor, bytes));
+        list_tensors(&weights->layers[i], &list);
+        ASSAY_TRY(place_list(copy, &list, bytes));
     }
-    ASSAY_TRY(place(copy, &weights->final_norm, bytes));
+    list.count = 0;
+    add(&list, &weights->final_norm);
     if (!tied)
-        return place(copy, &weights->lm_head, bytes);
-    weights->lm_head.data = weights->embed.data;
+        add_matrix(&list, &weights->lm_head);
+    ASSAY_TRY(place_list(copy, &list, bytes));
+    if (tied)
+        weights->lm_head = weights->embed;
     return ASSAY_OK;
 }
 
@@ -102,7 +132,7 @@ static void destroy(struct device_weights *copy)
 /* Errors of the context's calls are in its record. */
 static assay_status upload(struct device_weights *copy, struct assay_error *error)
 {
-    const struct model_weights *const host = assay_model_weights(copy->model);
+    const struct model_weights *const host = model_bound_weights(copy->model);
     const int64_t num_layers = assay_model_config(copy->model)->num_layers;
     size_t bytes;
     copy->weights = *host;

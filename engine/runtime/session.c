@@ -81,7 +81,10 @@ static assay_status check_support(assay_context *context, const struct assay_mod
 /* The weights where the context's ops can read them. */
 static assay_status set_weights(assay_session *session, struct assay_error *error)
 {
-    session->schedule.weights = assay_model_weights(session->model);
+    if (!assay_model_can_run(session->model))
+        return assay_fail(error, ASSAY_E_ARG, WHERE, "model",
+                          "was opened to read its rows; open it with assay_model_open");
+    session->schedule.weights = model_bound_weights(session->model);
     if (!session->on_device)
         return ASSAY_OK;
     ASSAY_TRY(

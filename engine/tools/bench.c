@@ -389,12 +389,13 @@ static double decode_bytes(const assay_model *model)
     const struct assay_model_config *c = assay_model_config(model);
     double bytes = 0;
     for (int64_t i = 0; i < assay_model_num_tensors(model); i++) {
-        const char *name;
-        struct assay_tensor tensor = assay_model_tensor_at(model, i, &name);
-        bool embedding = strstr(name, "embed_tokens") != NULL && !c->tie_embeddings;
-        if (embedding || strstr(name, "mtp.") != NULL)
+        struct assay_stored stored;
+        if (!assay_model_stored_at(model, i, &stored))
             continue;
-        bytes += (double)assay_tensor_count(&tensor) * (double)assay_dtype_bytes(tensor.dtype);
+        bool embedding = strstr(stored.name, "embed_tokens") != NULL && !c->tie_embeddings;
+        if (embedding || strstr(stored.name, "mtp.") != NULL)
+            continue;
+        bytes += (double)stored.bytes;
     }
     for (int64_t i = 0; i < c->num_layers; i++)
         if (c->layers[i] == ASSAY_LAYER_LINEAR)

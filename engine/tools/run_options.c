@@ -75,7 +75,8 @@ static const struct argp_option option_table[] = {
 
 static const char doc[] =
     "Generates text: what the model says goes to standard output as it appears, everything else "
-    "to standard error. MODEL is a folder with config.json, safetensors and tokenizer files. "
+    "to standard error. MODEL is a folder of safetensors, an .assay folder, or a .gguf file with "
+    "tokenizer.json beside it. "
     "Ctrl-C stops after the current token, a second one at once."
     "\vExamples:\n"
     "  assay run models/tiny --prompt 'What is 12 times 10?'\n"

@@ -7,16 +7,21 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
 #include <assay/model.h>
 #include <assay/tokenizer.h>
 
+#include "tools/inspect_tensors.h"
+
 struct inspect_options {
     const char *model_dir;
+    const char *against;
     bool json;
     bool digest;
+    bool verify;
 };
 
 /* Bytes of a sequence's states (qwen3_5.md section 4): KV per token in bf16, the rest per
@@ -28,10 +33,6 @@ struct state_sizes {
     int64_t recurrent_f32; /* with gdn-state-fp16: half of it */
 };
 
-struct totals {
-    int64_t tensors, elements, bytes;
-};
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct inspect_options *options = state->input;
@@ -41,6 +42,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case 'd':
         options->digest = true;
+        return 0;
+    case 'a':
+        options->against = argument;
+        return 0;
+    case 'v':
+        options->verify = true;
         return 0;
     case ARGP_KEY_ARG:
         if (options->model_dir != NULL)
@@ -73,23 +80,6 @@ static struct state_sizes state_sizes(const struct assay_model_config *config)
     sizes.recurrent_f32 = sizes.linear_layers * values * config->linear_key_dim *
                           (int64_t)assay_dtype_bytes(ASSAY_F32);
     return sizes;
-}
-
-static int64_t tensor_bytes(const struct assay_tensor *tensor)
-{
-    return assay_tensor_count(tensor) * (int64_t)assay_dtype_bytes(tensor->dtype);
-}
-
-static struct totals totals(const assay_model *model)
-{
-    struct totals sums = {.tensors = assay_model_num_tensors(model)};
-    for (int64_t i = 0; i < sums.tensors; i++) {
-        const char *name;
-        const struct assay_tensor tensor = assay_model_tensor_at(model, i, &name);
-        sums.elements += assay_tensor_count(&tensor);
-        sums.bytes += tensor_bytes(&tensor);
-    }
-    return sums;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -140,35 +130,32 @@ static void print_states(const struct assay_model_config *config)
     printf("convolution state %lld bytes a sequence (f32)\n", (long long)sizes.conv);
 }
 
-static void print_tensors(const assay_model *model)
-{
-    const struct totals sums = totals(model);
-    printf("\n");
-    for (int64_t i = 0; i < sums.tensors; i++) {
-        const char *name;
-        const struct assay_tensor tensor = assay_model_tensor_at(model, i, &name);
-        char shape[96] = "";
-        size_t used = 0;
-        for (int d = 0; d < tensor.rank; d++)
-            used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%lld",
-                                     d == 0 ? "" : ", ", (long long)tensor.extent[d]);
-        printf("%-60s %-5s [%s] %lld bytes\n", name, assay_dtype_name(tensor.dtype), shape,
-               (long long)tensor_bytes(&tensor));
-    }
-    printf("%lld tensors, %lld elements, %lld bytes\n", (long long)sums.tensors,
-           (long long)sums.elements, (long long)sums.bytes);
-}
+/* What was found out about a model. */
+struct findings {
+    assay_model *model, *against;
+    assay_tokenizer *tokenizer; /* NULL: a .gguf file without one beside it */
+    char digest[65];            /* empty: not asked for */
+    struct inspection tensors;
+};
 
-static void print_text(const assay_model *model, int64_t tokens, const char *digest)
+static void print_text(const struct findings *found, const struct inspect_options *options)
 {
-    const struct assay_model_config *config = assay_model_config(model);
-    printf("model             %s\n", assay_model_dir(model));
-    if (digest[0] != '\0')
-        printf("digest            %s\n", digest);
+    const struct assay_model_config *config = assay_model_config(found->model);
+    printf("model             %s\n", assay_model_dir(found->model));
+    if (found->digest[0] != '\0')
+        printf("digest            %s\n", found->digest);
+    if (options->verify)
+        printf("payload           every tensor has its digest\n");
     print_config(config);
-    printf("tokenizer         %lld tokens\n", (long long)tokens);
+    printf("norm weights      %s\n",
+           assay_model_final_norms(found->model) ? "final (1 added)" : "offsets from 1");
+    if (found->tokenizer != NULL)
+        printf("tokenizer         %lld tokens\n",
+               (long long)assay_tokenizer_size(found->tokenizer));
+    else
+        printf("tokenizer         none: put tokenizer.json beside the file to run it\n");
     print_states(config);
-    print_tensors(model);
+    inspect_print(&found->tensors);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -224,44 +211,29 @@ static json_t *json_states(const struct assay_model_config *config)
     return object;
 }
 
-static json_t *json_tensors(const assay_model *model)
+static int print_json(const struct findings *found)
 {
-    json_t *array = json_array();
-    const int64_t count = assay_model_num_tensors(model);
-    for (int64_t i = 0; i < count; i++) {
-        const char *name;
-        const struct assay_tensor tensor = assay_model_tensor_at(model, i, &name);
-        json_t *object = json_object(), *shape = json_array();
-        for (int d = 0; d < tensor.rank; d++)
-            json_array_append_new(shape, json_integer(tensor.extent[d]));
-        json_object_set_new(object, "name", json_string(name));
-        json_object_set_new(object, "dtype", json_string(assay_dtype_name(tensor.dtype)));
-        json_object_set_new(object, "shape", shape);
-        set_integer(object, "bytes", tensor_bytes(&tensor));
-        json_array_append_new(array, object);
-    }
-    return array;
-}
-
-static int print_json(const assay_model *model, int64_t tokens, const char *digest)
-{
-    const struct assay_model_config *config = assay_model_config(model);
-    const struct totals sums = totals(model);
+    const struct assay_model_config *config = assay_model_config(found->model);
+    const struct inspection *tensors = &found->tensors;
     json_t *root = json_object(), *sizes = json_object();
-    set_integer(sizes, "tensors", sums.tensors);
-    set_integer(sizes, "elements", sums.elements);
-    set_integer(sizes, "bytes", sums.bytes);
-    json_object_set_new(root, "model", json_string(assay_model_dir(model)));
-    if (digest[0] != '\0')
-        json_object_set_new(root, "digest", json_string(digest));
+    set_integer(sizes, "tensors", tensors->num_tensors);
+    set_integer(sizes, "elements", tensors->elements);
+    set_integer(sizes, "bytes", tensors->bytes);
+    json_object_set_new(sizes, "formats", inspect_json_formats(tensors));
+    json_object_set_new(root, "model", json_string(assay_model_dir(found->model)));
+    if (found->digest[0] != '\0')
+        json_object_set_new(root, "digest", json_string(found->digest));
     json_object_set_new(root, "config", json_config(config));
-    json_object_set_new(root, "tokenizer_size", json_integer(tokens));
+    json_object_set_new(root, "final_norms", json_boolean(assay_model_final_norms(found->model)));
+    json_object_set_new(root, "tokenizer_size",
+                        json_integer(assay_tokenizer_size(found->tokenizer)));
     json_object_set_new(root, "states", json_states(config));
     json_object_set_new(root, "totals", sizes);
-    json_object_set_new(root, "tensors", json_tensors(model));
-    const size_t members = digest[0] != '\0' ? 7 : 6;
-    const bool complete = json_object_size(root) == members &&
-                          json_array_size(json_object_get(root, "tensors")) == (size_t)sums.tensors;
+    json_object_set_new(root, "tensors", inspect_json_tensors(tensors));
+    const size_t members = found->digest[0] != '\0' ? 8 : 7;
+    const bool complete =
+        json_object_size(root) == members &&
+        json_array_size(json_object_get(root, "tensors")) == (size_t)tensors->num_tensors;
     if (complete && json_dumpf(root, stdout, JSON_INDENT(2)) == 0)
         putchar('\n');
     else if (!complete)
@@ -272,44 +244,80 @@ static int print_json(const assay_model *model, int64_t tokens, const char *dige
     return complete ? flushed : TOOL_USAGE;
 }
 
+/* Rows are enough to look at a .gguf file: opening it to run copies what is stored otherwise. */
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+static assay_status open_tokenizer(const char *path, assay_tokenizer **tokenizer,
+                                   struct assay_error *error)
+{
+    struct assay_error detail = {0};
+    const assay_status status = assay_tokenizer_open(path, tokenizer, &detail);
+    if (status == ASSAY_OK || (status == ASSAY_E_NOT_FOUND && is_file(path)))
+        return ASSAY_OK;
+    *error = detail;
+    return status;
+}
+
+static assay_status look(const struct inspect_options *options, struct findings *found,
+                         struct assay_error *error)
+{
+    const char *const path = options->model_dir;
+    assay_status status = is_file(path) ? assay_model_open_rows(path, &found->model, error)
+                                        : assay_model_open(path, &found->model, error);
+    if (status == ASSAY_OK)
+        status = open_tokenizer(path, &found->tokenizer, error);
+    if (status == ASSAY_OK && options->against != NULL)
+        status = assay_model_open_rows(options->against, &found->against, error);
+    if (status == ASSAY_OK && options->verify)
+        status = assay_model_verify(found->model, error);
+    if (status == ASSAY_OK && options->digest)
+        status = assay_model_digest(found->model, found->digest, error);
+    if (status == ASSAY_OK)
+        status = inspect_tensors(found->model, found->against, &found->tensors, error);
+    return status;
+}
+
 int tool_inspect(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
         {"json", 'j', NULL, 0, "Print JSON", 0},
         {"digest", 'd', NULL, 0, "Also print the model's digest (reads all weights)", 0},
+        {"verify", 'v', NULL, 0, "Compare an .assay folder's tensors with their digests", 0},
+        {"against", 'a', "SOURCE", 0,
+         "Print each tensor's relative L2 error against the same tensor of another model", 0},
         {0}};
     static const struct argp argp = {
         .options = option_table,
         .parser = parse,
         .args_doc = "MODEL",
-        .doc = "Shows a model's configuration, its tensors, and what the states of a sequence "
-               "cost. Opening checks every tensor against the configuration."
+        .doc = "Shows a model's configuration, its tensors with formats and sizes, and what the "
+               "states of a sequence cost. Opening checks every tensor against the configuration."
                "\vExamples:\n  assay inspect models/tiny\n"
-               "  assay inspect models/tiny --json --digest",
+               "  assay inspect models/tiny --json --digest\n"
+               "  assay inspect tiny-q8.assay --verify --against models/tiny",
     };
     struct inspect_options options = {0};
+    struct findings found = {0};
+    struct assay_error error = {0};
+    int code;
+
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
         return TOOL_USAGE;
-
-    struct assay_error error = {0};
-    assay_model *model = NULL;
-    assay_tokenizer *tokenizer = NULL;
-    char digest[65] = "";
-    assay_status status = assay_model_open(options.model_dir, &model, &error);
-    if (status == ASSAY_OK)
-        status = assay_tokenizer_open(options.model_dir, &tokenizer, &error);
-    if (status == ASSAY_OK && options.digest)
-        status = assay_model_digest(model, digest, &error);
-    int code;
-    if (status != ASSAY_OK) {
+    if (look(&options, &found, &error) != ASSAY_OK) {
         code = tool_report(&error);
     } else if (options.json) {
-        code = print_json(model, assay_tokenizer_size(tokenizer), digest);
+        code = print_json(&found);
     } else {
-        print_text(model, assay_tokenizer_size(tokenizer), digest);
+        print_text(&found, &options);
         code = tool_flush_stdout();
     }
-    assay_tokenizer_close(tokenizer);
-    assay_model_close(model);
+    inspect_free(&found.tensors);
+    assay_tokenizer_close(found.tokenizer);
+    assay_model_close(found.against);
+    assay_model_close(found.model);
     return code;
 }

@@ -11,6 +11,7 @@
     X(run, "generate text with a model")                                    \
     X(gate, "decide whether a lossy option may be used")                    \
     X(inspect, "show a model's configuration, tensors and state sizes")     \
+    X(convert, "convert a model to an .assay folder")                       \
     X(verify, "verify routes against the oracle")                           \
     X(mutants, "plant faults and count the killed")                         \
     X(bench, "measure routes against their floors")                         \

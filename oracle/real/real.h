@@ -53,5 +53,9 @@ void oracle_mpfr_rotation(mpfr_t cosine, mpfr_t sine, int64_t position, double t
 /* Nearest binary64 of x into *value, and a bound on the distance to the exact result into *own,
  * given that x has at most `ulps` units in the last place of error at its precision. */
 void oracle_mpfr_result(const mpfr_t x, double ulps, double *value, double *own);
+/* x, finite, rounded once into a format of `digits` significant bits with binary32's exponents
+ * (f32: 24, bf16: 8): nearest, ties to even; overflow gives an infinity. A zero comes without its
+ * sign. */
+double oracle_mpfr_round(const mpfr_t x, int digits);
 
 #endif

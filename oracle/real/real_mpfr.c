@@ -134,3 +134,21 @@ void oracle_mpfr_result(const mpfr_t x, double ulps, double *value, double *own)
     *own = mpfr_get_d(error, MPFR_RNDU);
     mpfr_clears(error, distance, (mpfr_ptr)0);
 }
+
+/* The grid of the format at x's place is 2^step; the number of its steps is rounded to an integer,
+ * which is below 2^digits + 1 and so exact in binary64. */
+double oracle_mpfr_round(const mpfr_t x, int digits)
+{
+    const long min_normal = -125; /* exponent of the smallest normal as 0.1b * 2^e */
+    if (mpfr_zero_p(x))
+        return 0;
+    long exponent = (long)mpfr_get_exp(x);
+    long step = (exponent > min_normal ? exponent : min_normal) - digits;
+    mpfr_t steps;
+    mpfr_init2(steps, mpfr_get_prec(x));
+    mpfr_mul_2si(steps, x, -step, MPFR_RNDN);
+    mpfr_rint(steps, steps, MPFR_RNDN);
+    double value = ldexp(mpfr_get_d(steps, MPFR_RNDN), (int)step);
+    mpfr_clear(steps);
+    return fabs(value) >= 0x1p128 ? copysign(INFINITY, value) : value;
+}

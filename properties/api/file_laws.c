@@ -30,7 +30,8 @@ static void tear_down(void)
     rmdir(folder);
 }
 
-static void refuse(const char *dir, assay_status status, const char *problem)
+/* what: a file of the folder, or the path itself where it is none. */
+static void refuse_as(const char *dir, assay_status status, const char *what, const char *problem)
 {
     struct assay_model_config config;
     struct assay_error error = {.status = ASSAY_OK};
@@ -38,16 +39,21 @@ static void refuse(const char *dir, assay_status status, const char *problem)
     cr_assert_eq(assay_config_read(dir, &config, &error), status, "%s: %s", problem,
                  assay_status_name(error.status));
     assay_error_format(&error, text, sizeof text);
-    cr_assert_not_null(strstr(text, "config.json"), "%s", text);
+    cr_assert_not_null(strstr(text, what), "%s", text);
     cr_assert_not_null(strstr(text, problem), "%s", text);
     cr_assert_eq(assay_live_allocations(), 0);
+}
+
+static void refuse(const char *dir, assay_status status, const char *problem)
+{
+    refuse_as(dir, status, "config.json", problem);
 }
 
 Test(files, paths, .init = set_up, .fini = tear_down, .timeout = 5)
 {
     refuse(folder, ASSAY_E_NOT_FOUND, "No such file");
     refuse("/nonexistent/folder", ASSAY_E_NOT_FOUND, "No such file");
-    refuse("/dev/null", ASSAY_E_NOT_FOUND, "Not a directory");
+    refuse_as("/dev/null", ASSAY_E_IO, "/dev/null", "not a regular file");
 
     cr_assert_eq(mkdir(config_path, 0700), 0);
     refuse(folder, ASSAY_E_IO, "not a regular file");

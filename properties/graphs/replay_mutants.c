@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include <assay/ops/add.h>
-#include <assay/ops/kv_append.h>
-#include <assay/ops/rmsnorm.h>
+#include <assay/ops/add_rmsnorm.h>
+#include <assay/ops/qk_norm_rope_append.h>
 
 #include "replay_play.h"
 
@@ -42,24 +42,26 @@ static assay_status run_real(const struct assay_op *op, assay_context *context, 
     return route == NULL ? ASSAY_E_NO_ROUTE : route->run(context, args, workspace);
 }
 
-static size_t kv_append_workspace(const assay_context *context, const void *args)
+static size_t append_workspace(const assay_context *context, const void *args)
 {
-    return real_workspace(&assay_op_kv_append, context, args);
+    return real_workspace(&assay_op_qk_norm_rope_append, context, args);
 }
 
 static assay_status host_position(assay_context *context, const void *arguments, void *workspace)
 {
-    struct assay_kv_append_args args = *(const struct assay_kv_append_args *)arguments;
+    struct assay_qk_norm_rope_append_args args =
+        *(const struct assay_qk_norm_rope_append_args *)arguments;
     args.start = play_position;
     args.start_at.data = NULL;
-    return run_real(&assay_op_kv_append, context, &args, workspace);
+    return run_real(&assay_op_qk_norm_rope_append, context, &args, workspace);
 }
 
 /* Layers call in turn; tiny-hybrid has two with a cache. */
 static assay_status stale_pool(assay_context *context, const void *arguments, void *workspace)
 {
     enum { LAYERS = 2 };
-    struct assay_kv_append_args args = *(const struct assay_kv_append_args *)arguments;
+    struct assay_qk_norm_rope_append_args args =
+        *(const struct assay_qk_norm_rope_append_args *)arguments;
     const int64_t call = num_calls++;
     if (call < LAYERS) {
         old_k[call] = args.k_cache.data;
@@ -67,7 +69,7 @@ static assay_status stale_pool(assay_context *context, const void *arguments, vo
     }
     args.k_cache.data = old_k[call % LAYERS];
     args.v_cache.data = old_v[call % LAYERS];
-    return run_real(&assay_op_kv_append, context, &args, workspace);
+    return run_real(&assay_op_qk_norm_rope_append, context, &args, workspace);
 }
 
 static size_t unwritten_bytes(const assay_context *context, const void *arguments)
@@ -98,29 +100,29 @@ static assay_status padded_row(assay_context *context, const void *arguments, vo
     return run_real(&assay_op_add, context, &args, workspace);
 }
 
-static size_t rmsnorm_workspace(const assay_context *context, const void *args)
+static size_t norm_workspace(const assay_context *context, const void *args)
 {
-    return real_workspace(&assay_op_rmsnorm, context, args);
+    return real_workspace(&assay_op_add_rmsnorm, context, args);
 }
 
-/* A step of one token of tiny-hybrid has 21 of these calls: the 41st is in the second step, which
+/* A step of one token of tiny-hybrid has 15 of these calls: the 29th is in the second step, which
  * is the one that is recorded. */
 static assay_status fails_recording(assay_context *context, const void *arguments, void *workspace)
 {
-    const struct assay_rmsnorm_args *args = arguments;
-    if (args->x.extent[0] == 1 && ++num_calls > 40)
+    const struct assay_add_rmsnorm_args *args = arguments;
+    if (args->x.extent[0] == 1 && ++num_calls > 28)
         return ASSAY_E_INTERNAL;
-    return run_real(&assay_op_rmsnorm, context, args, workspace);
+    return run_real(&assay_op_add_rmsnorm, context, args, workspace);
 }
 
 static const struct assay_route mutants[NUM_REPLAY_MUTANTS] = {
-    [MUTANT_HOST_POSITION] = {.name = "kv_append.host_position.mutant",
+    [MUTANT_HOST_POSITION] = {.name = "qk_norm_rope_append.host_position.mutant",
                               .backend = ASSAY_CUDA,
-                              .workspace = kv_append_workspace,
+                              .workspace = append_workspace,
                               .run = host_position},
-    [MUTANT_STALE_POOL] = {.name = "kv_append.stale_pool.mutant",
+    [MUTANT_STALE_POOL] = {.name = "qk_norm_rope_append.stale_pool.mutant",
                            .backend = ASSAY_CUDA,
-                           .workspace = kv_append_workspace,
+                           .workspace = append_workspace,
                            .run = stale_pool},
     [MUTANT_UNWRITTEN_WORKSPACE] = {.name = "add.unwritten_workspace.mutant",
                                     .backend = ASSAY_CUDA,
@@ -129,9 +131,9 @@ static const struct assay_route mutants[NUM_REPLAY_MUTANTS] = {
     [MUTANT_PADDED_ROW] = {.name = "add.padded_row.mutant",
                            .backend = ASSAY_CUDA,
                            .run = padded_row},
-    [MUTANT_FAILS_RECORDING] = {.name = "rmsnorm.fails_recording.mutant",
+    [MUTANT_FAILS_RECORDING] = {.name = "add_rmsnorm.fails_recording.mutant",
                                 .backend = ASSAY_CUDA,
-                                .workspace = rmsnorm_workspace,
+                                .workspace = norm_workspace,
                                 .run = fails_recording},
 };
 

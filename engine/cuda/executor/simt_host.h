@@ -11,9 +11,11 @@
 #include "cuda/executor/executor.h"
 #include "numeric/float_words.h"
 
-#define SIMT_KERNEL(name) static void name
-#define SIMT_DEVICE       static inline
+#define SIMT_KERNEL(name)                           static void name
+#define SIMT_KERNEL_RESIDENT(name, threads, blocks) SIMT_KERNEL(name)
+#define SIMT_DEVICE                                 static inline
 #define SIMT_UNROLL
+#define SIMT_ROLLED
 
 #define SIMT_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
@@ -184,6 +186,20 @@ static inline struct simt_words simt_load16_once(const void *p, SIMT_CALLER)
 static inline void simt_store16(void *p, struct simt_words words, SIMT_CALLER)
 {
     simt_store(static_cast<struct simt_words *>(p), words, file, line);
+}
+
+/* ---- overlap: launches here run one after the other ------------------------------------------ */
+
+static inline void simt_prefetch(const void *)
+{
+}
+
+static inline void simt_release_stream()
+{
+}
+
+static inline void simt_wait_for_stream()
+{
 }
 
 /* ---- order and lanes ------------------------------------------------------------------------ */

@@ -26,17 +26,20 @@ static double sum_to_odd(double a, double b)
     return sum;
 }
 
+void add_row_plain(const struct assay_add_args *args, int64_t r)
+{
+    const void *a = assay_tensor_row(&args->a, r), *b = assay_tensor_row(&args->b, r);
+    void *y = assay_tensor_row(&args->y, r);
+    for (int64_t i = 0; i < args->y.extent[1]; i++) { /* y may be a or b: read, then write */
+        double x = word_to_f64(a, args->a.dtype, i), z = word_to_f64(b, args->b.dtype, i);
+        word_from_f64(sum_to_odd(x, z), y, args->y.dtype, i);
+    }
+}
+
 static void rows(void *argument, int64_t first, int64_t last)
 {
-    const struct assay_add_args *args = argument;
-    for (int64_t r = first; r < last; r++) {
-        const void *a = assay_tensor_row(&args->a, r), *b = assay_tensor_row(&args->b, r);
-        void *y = assay_tensor_row(&args->y, r);
-        for (int64_t i = 0; i < args->y.extent[1]; i++) { /* y may be a or b: read, then write */
-            double x = word_to_f64(a, args->a.dtype, i), z = word_to_f64(b, args->b.dtype, i);
-            word_from_f64(sum_to_odd(x, z), y, args->y.dtype, i);
-        }
-    }
+    for (int64_t r = first; r < last; r++)
+        add_row_plain(argument, r);
 }
 
 assay_status add_route_plain(assay_context *context, const void *args, void *workspace)

@@ -22,6 +22,11 @@ static inline int64_t add_grain(const struct assay_add_args *a)
     return rows > 0 ? rows : 1;
 }
 
+/* Row r of a call: what the routes of an instruction set share with the ops that add. */
+void add_row_plain(const struct assay_add_args *args, int64_t r);
+void add_row_avx2(const struct assay_add_args *args, int64_t r);
+void add_row_avx512(const struct assay_add_args *args, int64_t r);
+
 assay_status add_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status add_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status add_route_avx512(assay_context *context, const void *args, void *workspace);

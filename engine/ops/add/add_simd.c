@@ -31,26 +31,28 @@ static vf sum_for(enum assay_dtype output, vf a, vf b)
     return output == ASSAY_F32 ? a + b : sum_to_odd(a, b);
 }
 
+void SIMD_NAME(add_row)(const struct assay_add_args *args, int64_t r)
+{
+    enum assay_dtype a_type = args->a.dtype, b_type = args->b.dtype, y_type = args->y.dtype;
+    const void *a = assay_tensor_row(&args->a, r), *b = assay_tensor_row(&args->b, r);
+    void *y = assay_tensor_row(&args->y, r);
+    int64_t width = args->y.extent[1], i = 0;
+    for (; i + SIMD_LANES <= width; i += SIMD_LANES) {
+        vf sum = sum_for(y_type, vf_load_any(a, a_type, i), vf_load_any(b, b_type, i));
+        vf_store_any(y, y_type, i, sum);
+    }
+    if (i < width) {
+        int64_t count = width - i;
+        vf sum =
+            sum_for(y_type, vf_load_tail(a, a_type, i, count), vf_load_tail(b, b_type, i, count));
+        vf_store_tail(y, y_type, i, count, sum);
+    }
+}
+
 static void rows(void *argument, int64_t first, int64_t last)
 {
-    const struct assay_add_args *args = argument;
-    enum assay_dtype a_type = args->a.dtype, b_type = args->b.dtype, y_type = args->y.dtype;
-    int64_t width = args->y.extent[1];
-    for (int64_t r = first; r < last; r++) {
-        const void *a = assay_tensor_row(&args->a, r), *b = assay_tensor_row(&args->b, r);
-        void *y = assay_tensor_row(&args->y, r);
-        int64_t i = 0;
-        for (; i + SIMD_LANES <= width; i += SIMD_LANES) {
-            vf sum = sum_for(y_type, vf_load_any(a, a_type, i), vf_load_any(b, b_type, i));
-            vf_store_any(y, y_type, i, sum);
-        }
-        if (i < width) {
-            int64_t count = width - i;
-            vf sum = sum_for(y_type, vf_load_tail(a, a_type, i, count),
-                             vf_load_tail(b, b_type, i, count));
-            vf_store_tail(y, y_type, i, count, sum);
-        }
-    }
+    for (int64_t r = first; r < last; r++)
+        SIMD_NAME(add_row)(argument, r);
 }
 
 assay_status SIMD_NAME(add_route)(assay_context *context, const void *args, void *workspace)

@@ -41,10 +41,37 @@ static const struct assay_boundary boundaries_avx512[] = {{"limit", 16}, {"limit
 /* 8 elements a thread, whole warps, 256 threads and 1024 from the last on. */
 static const struct assay_boundary boundaries_row[] = {
     {"limit", 8}, {"limit", 256}, {"limit", 2048}, {"limit", 8192}, {NULL, 0}};
+
+/* From eight blocks a row on; blocks of 2048 elements, 128 at most. */
+enum { ARGMAX_SPLIT_LIMIT = 8 * ARGMAX_PART };
+
+static bool accepts_split(const void *arguments)
+{
+    const struct assay_argmax_args *a = arguments;
+    return a->limit >= ARGMAX_SPLIT_LIMIT && a->ids.extent[0] <= ARGMAX_MAX_SPLIT_ROWS;
+}
+
+static size_t workspace_split(const assay_context *context, const void *arguments)
+{
+    const struct assay_argmax_args *a = arguments;
+    (void)context;
+    return (size_t)(a->ids.extent[0] * argmax_parts(a)) * sizeof(uint64_t);
+}
+
+static const struct assay_boundary boundaries_split[] = {
+    {"limit", ARGMAX_SPLIT_LIMIT},
+    {"limit", (int64_t)ARGMAX_PART *ARGMAX_MAX_PARTS},
+    {"T", ARGMAX_MAX_SPLIT_ROWS},
+    {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("argmax.split", argmax_route_split,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_EXACT, .when = "limit >= 16384 and T <= 64",
+                 .accepts = accepts_split, .workspace = workspace_split,
+                 .boundaries = boundaries_split),
     DEVICE_ROUTE("argmax.row", argmax_route_row,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
                  .profile = ASSAY_PROFILE_EXACT, .when = "all calls", .boundaries = boundaries_row),

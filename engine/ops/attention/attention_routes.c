@@ -2,6 +2,8 @@
  *
  * attention: argument checks, floor, work plan, and the route table.
  */
+#include <math.h>
+
 #include "core/core.h"
 #include "ops/attention/attention_routes.h"
 
@@ -149,6 +151,72 @@ static const struct assay_boundary boundaries[] = {
 #endif
 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+static bool is_tensor_width(int64_t width)
+{
+    return width == 64 || width == 128 || width == 256;
+}
+
+/* The factor of a score is a binary32 number; it shall not underflow. */
+static bool accepts_tensor(const void *args)
+{
+    const struct assay_attention_args *a = args;
+    double scale = fabs(a->scale);
+    return a->k_cache.dtype == ASSAY_BF16 && is_tensor_width(a->q.extent[2]) &&
+           is_tensor_width(a->y.extent[2]) && a->k_cache.extent[1] <= 65535 &&
+           (scale == 0 || (scale >= 0x1p-64 && scale <= 0x1p64)) &&
+           a->start + a->q.extent[0] <= ATTENTION_TENSOR_MOST &&
+           a->q.extent[0] * a->q.extent[1] <= ATTENTION_TENSOR_MOST;
+}
+
+static bool accepts_flash(const void *args)
+{
+    const struct assay_attention_args *a = args;
+    return accepts_tensor(args) && a->y.extent[2] <= a->q.extent[2];
+}
+
+static bool accepts_decode(const void *args)
+{
+    const struct assay_attention_args *a = args;
+    return accepts_tensor(args) && a->q.extent[0] <= ATTENTION_DECODE_TOKENS &&
+           a->q.extent[1] / a->k_cache.extent[1] <= 4096;
+}
+
+static size_t workspace_decode(const assay_context *context, const void *args)
+{
+    const struct assay_attention_args *a = args;
+    int64_t splits = ATTENTION_DECODE_SPLITS(a->start + a->q.extent[0]);
+    (void)context;
+    return (size_t)(a->q.extent[0] * a->q.extent[1] * splits * (a->y.extent[2] + 2)) *
+           sizeof(float);
+}
+
+/* One mma adds 16 products to the sum: as 36 roundings to nearest (linear_bound.md). */
+enum { MMA_ROUNDINGS = 36 };
+
+static int64_t score_roundings(int64_t width)
+{
+    return (width + 15) / 16 * MMA_ROUNDINGS + 1; /* and the sum of both parts */
+}
+
+/* Values: a warp's keys in a split, the sum of both parts, the warps; the splits of a lane that
+ * joins, the lanes; 5 for a split's mean and its weight. The sums of weights have shorter chains.
+ */
+static int64_t depth_decode(int64_t inner_length)
+{
+    int64_t keys = smaller(inner_length, ATTENTION_DECODE_LARGE / ATTENTION_DECODE_WARPS);
+    int64_t splits = ATTENTION_DECODE_SPLITS(inner_length);
+    int64_t value =
+        (keys + 15) / 16 * MMA_ROUNDINGS + 1 + ATTENTION_DECODE_WARPS + (splits + 15) / 16 + 16 + 5;
+    int64_t score = score_roundings(smaller(inner_length, 256));
+    return score > value ? score : value;
+}
+
+/* The two parts of all weights, one after the other; the division. */
+static int64_t depth_flash(int64_t inner_length)
+{
+    return (inner_length + 15) / 16 * 2 * MMA_ROUNDINGS + 1;
+}
+
 /* Key heads and blocks of rows are dimensions of a grid. */
 static bool accepts_split(const void *args)
 {
@@ -190,6 +258,11 @@ static size_t workspace_generic(const assay_context *context, const void *args)
     return (size_t)(blocks * (a->start + a->q.extent[0])) * sizeof(float);
 }
 
+/* Tiles of rows at a ratio of 3, steps and splits of keys. */
+static const struct assay_boundary boundaries_decode[] = {
+    {"T", 3}, {"T", 16}, {"start", 32}, {"start", 128}, {"ratio", 8}, {NULL, 0}};
+static const struct assay_boundary boundaries_flash[] = {{"T", 11},     {"T", 43},    {"start", 32},
+                                                         {"start", 64}, {"ratio", 8}, {NULL, 0}};
 /* A round of join warps takes 16 splits, a round of their loads 64. */
 static const struct assay_boundary boundaries_split[] = {
     {"D", 8},       {"D", 256},      {"Dv", 8},       {"Dv", 256},  {"T", 16}, {"start", 32},
@@ -200,6 +273,15 @@ static const struct assay_boundary boundaries_generic[] = {
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("attention.decode", attention_route_decode, .profile = ASSAY_PROFILE_A16X2,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .when = "T <= 16; D and Dv 64, 128 or 256; cache in bf16",
+                 .accepts = accepts_decode, .workspace = workspace_decode,
+                 .boundaries = boundaries_decode, .depth = depth_decode),
+    DEVICE_ROUTE("attention.flash", attention_route_flash, .profile = ASSAY_PROFILE_A16X2,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .when = "Dv <= D, both 64, 128 or 256; cache in bf16", .accepts = accepts_flash,
+                 .boundaries = boundaries_flash, .depth = depth_flash),
     DEVICE_ROUTE("attention.split", attention_route_split, .profile = ASSAY_PROFILE_F32,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
                  .when = "D and Dv at most 256", .accepts = accepts_split,

@@ -31,7 +31,43 @@ enum {
     ATTENTION_JOIN_WARPS = 16,
     ATTENTION_SPLIT_TOKENS = 16,
     ATTENTION_SPLIT_WIDTH = 256,
+    /* Device, decode: rows of a tile; warps that take the steps of a split in turn; tokens of a
+     * call. */
+    ATTENTION_DECODE_ROWS = 8,
+    ATTENTION_DECODE_WARPS = 4,
+    ATTENTION_DECODE_TOKENS = 16,
+    ATTENTION_TENSOR_MOST = 1 << 24, /* keys, and query rows of a call: both routes count in int */
+    /* Device, decode: splits are larger further on, so that short contexts have enough of them and
+     * long ones not too many: places of the first of medium and of large size. */
+    ATTENTION_DECODE_SMALL = 128,
+    ATTENTION_DECODE_MEDIUM = 256,
+    ATTENTION_DECODE_LARGE = 512,
+    ATTENTION_DECODE_FIRST_MEDIUM = 32,
+    ATTENTION_DECODE_FIRST_LARGE = 80,
+    ATTENTION_DECODE_MEDIUM_KEY = ATTENTION_DECODE_FIRST_MEDIUM * ATTENTION_DECODE_SMALL,
+    ATTENTION_DECODE_LARGE_KEY =
+        ATTENTION_DECODE_MEDIUM_KEY +
+        (ATTENTION_DECODE_FIRST_LARGE - ATTENTION_DECODE_FIRST_MEDIUM) * ATTENTION_DECODE_MEDIUM,
 };
+
+/* Decode route: first key of split i; splits that hold `keys` keys. Macros for host and device. */
+#define ATTENTION_DECODE_BEGIN(i)                                            \
+    ((i) < ATTENTION_DECODE_FIRST_MEDIUM ? (i)*ATTENTION_DECODE_SMALL        \
+     : (i) < ATTENTION_DECODE_FIRST_LARGE                                    \
+         ? ATTENTION_DECODE_MEDIUM_KEY +                                     \
+               ((i)-ATTENTION_DECODE_FIRST_MEDIUM) * ATTENTION_DECODE_MEDIUM \
+         : ATTENTION_DECODE_LARGE_KEY +                                      \
+               ((i)-ATTENTION_DECODE_FIRST_LARGE) * ATTENTION_DECODE_LARGE)
+#define ATTENTION_DECODE_SPLITS(keys)                                               \
+    ((keys) <= ATTENTION_DECODE_MEDIUM_KEY                                          \
+         ? ((keys) + ATTENTION_DECODE_SMALL - 1) / ATTENTION_DECODE_SMALL           \
+     : (keys) <= ATTENTION_DECODE_LARGE_KEY                                         \
+         ? ATTENTION_DECODE_FIRST_MEDIUM +                                          \
+               ((keys)-ATTENTION_DECODE_MEDIUM_KEY + ATTENTION_DECODE_MEDIUM - 1) / \
+                   ATTENTION_DECODE_MEDIUM                                          \
+         : ATTENTION_DECODE_FIRST_LARGE +                                           \
+               ((keys)-ATTENTION_DECODE_LARGE_KEY + ATTENTION_DECODE_LARGE - 1) /   \
+                   ATTENTION_DECODE_LARGE)
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,6 +87,8 @@ static inline int64_t attention_start(const struct assay_attention_args *a)
     return least < a->start ? least : a->start;
 }
 
+DEVICE_ROUTE_DECLARE(attention_route_decode)
+DEVICE_ROUTE_DECLARE(attention_route_flash)
 DEVICE_ROUTE_DECLARE(attention_route_split)
 DEVICE_ROUTE_DECLARE(attention_route_generic)
 

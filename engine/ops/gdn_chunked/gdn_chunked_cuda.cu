@@ -53,11 +53,12 @@ struct chunk_scratch {
     int rows;
 };
 
-SIMT_DEVICE struct chunk_scratch chunk_scratch_of(const struct chunk_wave &w, int head, int chunk)
+SIMT_DEVICE struct chunk_scratch chunk_scratch_of(const struct chunk_wave &w, int64_t head,
+                                                  int chunk)
 {
     struct chunk_scratch c;
     int64_t matrix = static_cast<int64_t>(w.padded) * w.padded;
-    c.solve = w.workspace + (static_cast<int64_t>(head) * w.chunks + chunk) * w.floats;
+    c.solve = w.workspace + (head * w.chunks + chunk) * w.floats;
     c.mix = c.solve + matrix;
     c.decay = c.mix + matrix;
     c.remain = c.decay + w.padded;
@@ -82,8 +83,8 @@ SIMT_DEVICE int part(int64_t left, int most)
  * that tile[d * PITCH + i] is element d0 + d of token i. Rows go on with zeros to a multiple of
  * GRAM, elements to one of ROW_CHUNK. scale: of the values, taken in binary64. */
 SIMT_DEVICE void stage_transposed(const struct gdn_tensors &p, const struct row_view &v,
-                                  int64_t token, int key_head, int count, int64_t d0, double scale,
-                                  struct simt_shared<float> tile)
+                                  int64_t token, int64_t key_head, int count, int64_t d0,
+                                  double scale, struct simt_shared<float> tile)
 {
     for (int item = simt_thread(); item < TILE * DEPTH / ROW_CHUNK; item += CHUNK_THREADS) {
         int i = item % TILE, d = item / TILE * ROW_CHUNK;
@@ -102,7 +103,8 @@ SIMT_DEVICE void stage_transposed(const struct gdn_tensors &p, const struct row_
 /* A thread a token j, and one for the start: sums of g over (j, i], each formed from the one
  * before; never a difference of two sums, which would cancel, and be NaN for g = -inf. The decays
  * go to where mix will be. */
-SIMT_DEVICE void find_decays(const struct chunk_wave &w, const struct chunk_scratch &c, int head)
+SIMT_DEVICE void find_decays(const struct chunk_wave &w, const struct chunk_scratch &c,
+                             int64_t head)
 {
     for (int j = simt_thread() - 1; j < c.rows; j += CHUNK_THREADS) {
         double exponent = 0;
@@ -138,7 +140,7 @@ SIMT_DEVICE void gram_tile(struct simt_shared<float> k_rows, struct simt_shared<
 }
 
 /* Rows i .. i + 3, columns j .. j + 3 of both matrices; mix holds the decays. */
-SIMT_DEVICE void store_gram(const struct chunk_wave &w, const struct chunk_scratch &c, int head,
+SIMT_DEVICE void store_gram(const struct chunk_wave &w, const struct chunk_scratch &c, int64_t head,
                             int i, int j, const struct gram_sums &sums)
 {
     SIMT_UNROLL for (int m = 0; m < GRAM; m++)
@@ -162,14 +164,16 @@ SIMT_DEVICE void store_gram(const struct chunk_wave &w, const struct chunk_scrat
     }
 }
 
-/* Grid: chunks, heads. */
+/* A block a chunk of a head. */
 SIMT_KERNEL(chunk_matrices)(struct chunk_wave w)
 {
     SIMT_SHARED(float, k_rows, DEPTH *PITCH);
     SIMT_SHARED(float, q_rows, DEPTH *PITCH);
     SIMT_SHARED(float, k_columns, DEPTH *PITCH);
-    int head = static_cast<int>(simt_block_index().y), key_head = head / w.p.ratio;
-    struct chunk_scratch c = chunk_scratch_of(w, head, static_cast<int>(simt_block_index().x));
+    int64_t head = simt_block_index().x / static_cast<unsigned>(w.chunks);
+    int64_t key_head = head / w.p.ratio;
+    int chunk = static_cast<int>(simt_block_index().x) % w.chunks;
+    struct chunk_scratch c = chunk_scratch_of(w, head, chunk);
     int i = simt_thread() / (TILE / GRAM) * GRAM, j = simt_thread() % (TILE / GRAM) * GRAM;
     find_decays(w, c, head);
     simt_sync_block();
@@ -208,7 +212,7 @@ static inline size_t columns_shared_bytes(int padded)
 
 /* A block's place. */
 struct column_block {
-    int head, key_head;
+    int64_t head, key_head;
     int64_t column; /* the first */
     int columns;    /* whole groups of OWN_COLUMNS; those past the state's last are zeros */
     int row, own;   /* the thread's first row of a tile, and first column of the block */
@@ -388,7 +392,7 @@ SIMT_DEVICE void store_outputs(const struct gdn_tensors &p, const struct chunk_s
 /* tile[i * PITCH + d]: TILE elements from d0 on of DEPTH rows of k from token i0 of the chunk on.
  */
 SIMT_DEVICE void stage_keys(const struct gdn_tensors &p, const struct chunk_scratch &c,
-                            int key_head, int i0, int64_t d0, struct simt_shared<float> tile)
+                            int64_t key_head, int i0, int64_t d0, struct simt_shared<float> tile)
 {
     for (int item = simt_thread(); item < TILE * DEPTH / ROW_CHUNK; item += CHUNK_THREADS) {
         int d = item % (TILE / ROW_CHUNK) * ROW_CHUNK, i = item / (TILE / ROW_CHUNK);
@@ -438,17 +442,17 @@ SIMT_DEVICE void update_rows(const struct gdn_tensors &p, const struct chunk_scr
     }
 }
 
-/* Grid: blocks of COLUMNS columns, heads. */
-template <bool is_f16> SIMT_KERNEL(chunk_columns)(struct chunk_wave w)
+/* A block COLUMNS columns of a head, whose columns are `strips` times as many, rounded up. */
+template <bool is_f16> SIMT_KERNEL(chunk_columns)(struct chunk_wave w, unsigned strips)
 {
     int cells = w.padded * COLUMNS;
     SIMT_SHARED_DYNAMIC(float, delta, 0, cells);
     SIMT_SHARED_DYNAMIC(float, out, cells * 4, cells);
     SIMT_SHARED_DYNAMIC(float, stage, cells * 8, DEPTH * (2 * PITCH + COLUMNS));
-    int head = static_cast<int>(simt_block_index().y);
+    int64_t head = simt_block_index().x / strips;
     struct column_block b = {head,
                              head / w.p.ratio,
-                             static_cast<int64_t>(simt_block_index().x) * COLUMNS,
+                             static_cast<int64_t>(simt_block_index().x % strips) * COLUMNS,
                              0,
                              simt_thread() / COLUMN_THREADS * OWN_ROWS,
                              simt_thread() % COLUMN_THREADS * OWN_COLUMNS,
@@ -489,19 +493,19 @@ static assay_status launch_waves(const struct assay_gdn_chunked_args *a, struct 
     w.padded = static_cast<int>(gdn_chunked_device_padded(a));
     w.floats = gdn_chunked_device_floats(a);
     int64_t chunks = (w.p.tokens + w.chunk - 1) / w.chunk, most = gdn_chunked_device_wave(a);
-    unsigned heads = static_cast<unsigned>(w.p.heads);
+    int64_t strips = (w.p.value_dim + COLUMNS - 1) / COLUMNS;
     for (int64_t first = 0; first < chunks; first += most) {
         w.first = first * w.chunk;
         w.chunks = static_cast<int>(chunks - first < most ? chunks - first : most);
         launch->block = {CHUNK_THREADS, 1, 1};
-        launch->grid = {static_cast<unsigned>(w.chunks), heads, 1};
+        launch->grid = {static_cast<unsigned>(w.chunks * w.p.heads), 1, 1};
         launch->shared_bytes = 0;
         assay_status status = SIMT_LAUNCH(launch, chunk_matrices, w);
         if (status != ASSAY_OK)
             return status;
-        launch->grid = {static_cast<unsigned>((w.p.value_dim + COLUMNS - 1) / COLUMNS), heads, 1};
+        launch->grid = {static_cast<unsigned>(strips * w.p.heads), 1, 1};
         launch->shared_bytes = columns_shared_bytes(w.padded);
-        status = SIMT_LAUNCH(launch, chunk_columns<is_f16>, w);
+        status = SIMT_LAUNCH(launch, chunk_columns<is_f16>, w, static_cast<unsigned>(strips));
         if (status != ASSAY_OK)
             return status;
     }

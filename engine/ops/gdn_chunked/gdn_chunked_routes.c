@@ -8,9 +8,9 @@
 #include "ops/gdn_recurrent/gdn_checks.h"
 
 #if defined(ASSAY_PARANOID)
-enum { MATRIX_FLOATS = 1 << 11 }; /* several launches even for small calls */
+enum { MATRIX_FLOATS = 1 << 11, OPERAND_BYTES = 1 }; /* several launches even for small calls */
 #else
-enum { MATRIX_FLOATS = 1 << 24 };
+enum { MATRIX_FLOATS = 1 << 24, OPERAND_BYTES = 1 << 27 };
 #endif
 
 /* The same tensors under the other op's type. */
@@ -132,6 +132,30 @@ size_t gdn_chunked_device_workspace(const assay_context *context, const void *ar
            sizeof(float);
 }
 
+static int64_t tensor_chunk_bytes(const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    return a->q.extent[1] * GDN_TENSOR_KEY_BYTES + a->v.extent[1] * GDN_TENSOR_HEAD_BYTES;
+}
+
+/* As many chunks as fit into OPERAND_BYTES, or one. */
+int64_t gdn_chunked_tensor_wave(const void *args)
+{
+    const struct assay_gdn_chunked_args *a = args;
+    int64_t longest = gdn_chunked_longest(args);
+    if (longest == 0)
+        return 0;
+    int64_t chunks = (a->q.extent[0] + longest - 1) / longest;
+    int64_t fit = OPERAND_BYTES / tensor_chunk_bytes(args);
+    return fit < 1 ? 1 : fit < chunks ? fit : chunks;
+}
+
+size_t gdn_chunked_tensor_workspace(const assay_context *context, const void *args)
+{
+    (void)context;
+    return (size_t)(gdn_chunked_tensor_wave(args) * tensor_chunk_bytes(args));
+}
+
 static bool state_is_f32(const void *arguments)
 {
     const struct assay_gdn_chunked_args *a = arguments;
@@ -143,6 +167,17 @@ static bool state_is_f16(const void *arguments)
     const struct assay_gdn_chunked_args *a = arguments;
     return a->state.dtype == ASSAY_F16;
 }
+
+/* The chunk's length and not that of the call decides, so that a split between chunks changes no
+ * bit. Short chunks would be zeros for the most part. */
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+static bool suits_tensor_cores(const void *arguments)
+{
+    const struct assay_gdn_chunked_args *a = arguments;
+    return a->state.dtype == ASSAY_F32 && a->q.extent[2] == GDN_TENSOR_DIM &&
+           a->chunk > GDN_TENSOR_ROWS / 2 && a->chunk <= GDN_TENSOR_ROWS;
+}
+#endif
 
 /* Column tiles of four vectors and of one, rows of one vector, and whole chunks. */
 #if defined(ASSAY_SIMD)
@@ -157,10 +192,15 @@ static const struct assay_boundary boundaries_plain[] = {{"T", 64}, {"T", 128}, 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
 static const struct assay_boundary boundaries_device[] = {
     {"chunk", 16}, {"chunk", 64}, {"T", 64}, {"dk", 32}, {"dk", 64}, {"dv", 32}, {NULL, 0}};
+static const struct assay_boundary boundaries_tensor[] = {{"chunk", 48}, {"chunk", 63}, {"T", 64},
+                                                          {"T", 128},    {"dv", 32},    {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("gdn_chunked.tensor", gdn_chunked_route_tensor, .profile = ASSAY_PROFILE_A16X2,
+                 .when = "state is f32, dk = 128, chunk 33 to 64", .accepts = suits_tensor_cores,
+                 .workspace = gdn_chunked_tensor_workspace, .boundaries = boundaries_tensor),
     DEVICE_ROUTE("gdn_chunked.state32", gdn_chunked_route_state32, .profile = ASSAY_PROFILE_F32,
                  .when = "state is f32", .accepts = state_is_f32,
                  .workspace = gdn_chunked_device_workspace, .boundaries = boundaries_device),

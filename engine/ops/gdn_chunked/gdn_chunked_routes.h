@@ -43,6 +43,18 @@ int64_t gdn_chunked_device_floats(const void *args);
 int64_t gdn_chunked_device_wave(const void *args);
 size_t gdn_chunked_device_workspace(const assay_context *context, const void *args);
 
+/* Device, tensor cores: dk, and tokens of the longest chunk; operands of one chunk and key head,
+ * and of one chunk and value head; a pair of launches takes tensor_wave chunks of all heads. */
+enum {
+    GDN_TENSOR_DIM = 128,
+    GDN_TENSOR_ROWS = 64,
+    GDN_TENSOR_KEY_BYTES = 96 << 10,
+    GDN_TENSOR_HEAD_BYTES = 41 << 9,
+};
+int64_t gdn_chunked_tensor_wave(const void *args);
+size_t gdn_chunked_tensor_workspace(const assay_context *context, const void *args);
+
+DEVICE_ROUTE_DECLARE(gdn_chunked_route_tensor)
 DEVICE_ROUTE_DECLARE(gdn_chunked_route_state32)
 DEVICE_ROUTE_DECLARE(gdn_chunked_route_state16)
 

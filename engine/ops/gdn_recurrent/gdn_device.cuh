@@ -12,7 +12,7 @@ struct gdn_tensors {
     struct row_view g, beta;    /* outer: token */
     struct row_view state;      /* outer: head, inner: row of dk */
     int64_t tokens, key_dim, value_dim;
-    int heads, ratio; /* value heads; value heads a key head */
+    int64_t heads, ratio; /* value heads; value heads a key head */
     double scale;
 };
 
@@ -29,8 +29,8 @@ template <typename Args> static inline struct gdn_tensors gdn_tensors_of(const A
                             a->q.extent[0],
                             a->q.extent[2],
                             a->v.extent[2],
-                            static_cast<int>(a->v.extent[1]),
-                            static_cast<int>(a->v.extent[1] / a->q.extent[1]),
+                            a->v.extent[1],
+                            a->v.extent[1] / a->q.extent[1],
                             a->scale};
     return p;
 }
@@ -41,7 +41,7 @@ SIMT_DEVICE unsigned char *gdn_row(const struct row_view &v, int64_t outer, int6
     return v.data + outer * v.outer_stride + inner * v.inner_stride;
 }
 
-SIMT_DEVICE float gdn_gate(const struct row_view &v, int64_t token, int head)
+SIMT_DEVICE float gdn_gate(const struct row_view &v, int64_t token, int64_t head)
 {
     return simt_load_constant(reinterpret_cast<const float *>(gdn_row(v, token, 0)) + head);
 }

@@ -6,13 +6,12 @@
 #include "numeric/float_words.h"
 #include "ops/kv_append/kv_append_routes.h"
 
-static void copy_row(const struct assay_tensor *rows, const struct assay_tensor *cache, int64_t row,
-                     int64_t slot_row)
+void kv_append_row_plain(const void *from, enum assay_dtype dtype, const struct assay_tensor *cache,
+                         int64_t slot_row)
 {
-    const void *from = assay_tensor_row(rows, row);
     void *to = assay_tensor_row(cache, slot_row);
-    for (int64_t d = 0; d < rows->extent[2]; d++)
-        word_from_f64(word_to_f64(from, rows->dtype, d), to, cache->dtype, d);
+    for (int64_t d = 0; d < cache->extent[2]; d++)
+        word_from_f64(word_to_f64(from, dtype, d), to, cache->dtype, d);
 }
 
 static void rows(void *argument, int64_t first, int64_t last)
@@ -20,8 +19,8 @@ static void rows(void *argument, int64_t first, int64_t last)
     const struct assay_kv_append_args *a = argument;
     int64_t skipped = kv_append_start(a) * a->k.extent[1]; /* cache rows before the first new one */
     for (int64_t r = first; r < last; r++) {
-        copy_row(&a->k, &a->k_cache, r, skipped + r);
-        copy_row(&a->v, &a->v_cache, r, skipped + r);
+        kv_append_row_plain(assay_tensor_row(&a->k, r), a->k.dtype, &a->k_cache, skipped + r);
+        kv_append_row_plain(assay_tensor_row(&a->v, r), a->v.dtype, &a->v_cache, skipped + r);
     }
 }
 

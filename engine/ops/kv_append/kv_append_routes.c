@@ -5,10 +5,8 @@
 #include "core/core.h"
 #include "ops/kv_append/kv_append_routes.h"
 
-static const char op[] = "kv_append";
-
 /* Rows and their cache agree in heads and width. */
-static assay_status check_pair(assay_context *context, const char *name,
+static assay_status check_pair(assay_context *context, const char *op, const char *name,
                                const struct assay_tensor *rows, const char *cache_name,
                                const struct assay_tensor *cache)
 {
@@ -17,7 +15,8 @@ static assay_status check_pair(assay_context *context, const char *name,
     return assay_check_alias(context, op, cache_name, cache, name, rows, false);
 }
 
-static assay_status check_start_at(assay_context *context, const struct assay_kv_append_args *a)
+static assay_status check_start_at(assay_context *context, const char *op,
+                                   const struct assay_kv_append_args *a)
 {
     const struct assay_tensor *at = &a->start_at;
     ASSAY_TRY(assay_check_extent(context, op, "start_at", at, 0, 1));
@@ -25,9 +24,9 @@ static assay_status check_start_at(assay_context *context, const struct assay_kv
     return assay_check_alias(context, op, "v_cache", &a->v_cache, "start_at", at, false);
 }
 
-static assay_status validate(assay_context *context, const void *arguments)
+assay_status kv_append_check(assay_context *context, const char *op,
+                             const struct assay_kv_append_args *a)
 {
-    const struct assay_kv_append_args *a = arguments;
     ASSAY_TRY(assay_check_tensor(context, op, "k", &a->k, 3, 3, ASSAY_FORMATS_FLOAT, false));
     ASSAY_TRY(assay_check_tensor(context, op, "v", &a->v, 3, 3, ASSAY_FORMATS_FLOAT, false));
     ASSAY_TRY(
@@ -42,12 +41,12 @@ static assay_status validate(assay_context *context, const void *arguments)
     if (a->k_cache.extent[0] < 1)
         return assay_refuse(context, ASSAY_E_SHAPE, op, "k_cache", "must have at least one slot");
     if (a->start_at.data != NULL)
-        ASSAY_TRY(check_start_at(context, a));
+        ASSAY_TRY(check_start_at(context, op, a));
     ASSAY_TRY(assay_check_extent(context, op, "v", &a->v, 0, a->k.extent[0]));
     ASSAY_TRY(assay_check_extent(context, op, "v", &a->v, 1, a->k.extent[1]));
     ASSAY_TRY(assay_check_extent(context, op, "v_cache", &a->v_cache, 0, a->k_cache.extent[0]));
-    ASSAY_TRY(check_pair(context, "k", &a->k, "k_cache", &a->k_cache));
-    ASSAY_TRY(check_pair(context, "v", &a->v, "v_cache", &a->v_cache));
+    ASSAY_TRY(check_pair(context, op, "k", &a->k, "k_cache", &a->k_cache));
+    ASSAY_TRY(check_pair(context, op, "v", &a->v, "v_cache", &a->v_cache));
     ASSAY_TRY(assay_check_alias(context, op, "k_cache", &a->k_cache, "v", &a->v, false));
     ASSAY_TRY(assay_check_alias(context, op, "v_cache", &a->v_cache, "k", &a->k, false));
     ASSAY_TRY(
@@ -62,6 +61,11 @@ static assay_status validate(assay_context *context, const void *arguments)
                             "start %lld and %lld tokens do not fit into %lld slots",
                             (long long)a->start, (long long)tokens, (long long)slots);
     return ASSAY_OK;
+}
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    return kv_append_check(context, "kv_append", arguments);
 }
 
 static struct assay_floor floor_of(const void *arguments)
@@ -118,10 +122,8 @@ static const struct assay_route routes[] = {
      .run = kv_append_route_plain},
 };
 
-/* The new slots and no other. With start_at, which the host cannot read here, all that may be. */
-static void reach_slots(const void *args, struct assay_tensor *view)
+void kv_append_reach(const struct assay_kv_append_args *a, struct assay_tensor *view)
 {
-    const struct assay_kv_append_args *a = args;
     const struct assay_tensor cache = *view;
     if (a->start_at.data != NULL) {
         view->extent[0] = a->start + a->k.extent[0];
@@ -130,6 +132,11 @@ static void reach_slots(const void *args, struct assay_tensor *view)
     view->extent[0] = a->k.extent[0];
     if (assay_tensor_count(view) > 0) /* else there may be no such row, or no memory */
         view->data = assay_tensor_row(&cache, a->start * cache.extent[1]);
+}
+
+static void reach_slots(const void *args, struct assay_tensor *view)
+{
+    kv_append_reach(args, view);
 }
 
 static const struct assay_argument arguments[] = {
@@ -141,7 +148,7 @@ static const struct assay_argument arguments[] = {
     {NULL, 0, ASSAY_INPUT, NULL}};
 
 const struct assay_op assay_op_kv_append = {
-    .name = op,
+    .name = "kv_append",
     .summary = "k_cache[start + t] = k[t], v_cache[start + t] = v[t]",
     .args_bytes = sizeof(struct assay_kv_append_args),
     .arguments = arguments,

@@ -9,21 +9,19 @@
 #include "numeric/simd.h"
 #include "ops/kv_append/kv_append_routes.h"
 
-static void copy_row(const struct assay_tensor *rows, const struct assay_tensor *cache, int64_t row,
-                     int64_t slot_row)
+void SIMD_NAME(kv_append_row)(const void *from, enum assay_dtype dtype,
+                              const struct assay_tensor *cache, int64_t slot_row)
 {
-    const void *from = assay_tensor_row(rows, row);
     void *to = assay_tensor_row(cache, slot_row);
-    int64_t width = rows->extent[2], d = 0;
-    if (rows->dtype == cache->dtype) {
-        memcpy(to, from, (size_t)width * assay_dtype_bytes(rows->dtype));
+    int64_t width = cache->extent[2], d = 0;
+    if (dtype == cache->dtype) {
+        memcpy(to, from, (size_t)width * assay_dtype_bytes(dtype));
         return;
     }
     for (; d + SIMD_LANES <= width; d += SIMD_LANES)
-        vf_store_any(to, cache->dtype, d, vf_load_any(from, rows->dtype, d));
+        vf_store_any(to, cache->dtype, d, vf_load_any(from, dtype, d));
     if (d < width)
-        vf_store_tail(to, cache->dtype, d, width - d,
-                      vf_load_tail(from, rows->dtype, d, width - d));
+        vf_store_tail(to, cache->dtype, d, width - d, vf_load_tail(from, dtype, d, width - d));
 }
 
 static void rows(void *argument, int64_t first, int64_t last)
@@ -31,8 +29,9 @@ static void rows(void *argument, int64_t first, int64_t last)
     const struct assay_kv_append_args *a = argument;
     int64_t skipped = kv_append_start(a) * a->k.extent[1]; /* cache rows before the first new one */
     for (int64_t r = first; r < last; r++) {
-        copy_row(&a->k, &a->k_cache, r, skipped + r);
-        copy_row(&a->v, &a->v_cache, r, skipped + r);
+        const void *k = assay_tensor_row(&a->k, r), *v = assay_tensor_row(&a->v, r);
+        SIMD_NAME(kv_append_row)(k, a->k.dtype, &a->k_cache, skipped + r);
+        SIMD_NAME(kv_append_row)(v, a->v.dtype, &a->v_cache, skipped + r);
     }
 }
 

@@ -3,7 +3,6 @@
  * linear: argument checks, floor, and the route table.
  */
 #include "core/core.h"
-#include "cuda/cublas.h"
 #include "ops/linear/linear_routes.h"
 
 static assay_status validate(assay_context *context, const void *arguments)
@@ -86,12 +85,12 @@ static int64_t depth_pair(int64_t inner_length)
 /* One mma adds 16 products to the sum: as 36 roundings to nearest (linear_bound.md). */
 enum { MMA_ROUNDINGS = 36 };
 
-/* Chunks of 32 are dealt to 4 or 8 warps, whose sums are added, then two planes' sums. */
+/* At least two warps, at most eight share a step of 128; their sums are added, then two planes'
+ * sums.
+ */
 static int64_t depth_small(int64_t inner_length)
 {
-    int64_t chunks = (inner_length + 31) / 32;
-    return (chunks + LINEAR_SMALL_WARPS - 1) / LINEAR_SMALL_WARPS * 2 * MMA_ROUNDINGS +
-           2 * LINEAR_SMALL_WARPS + 1;
+    return (inner_length + 127) / 128 * 4 * MMA_ROUNDINGS + 8 + 1;
 }
 
 /* Steps of 64, for two planes one after the other. */
@@ -101,36 +100,19 @@ static int64_t depth_tiled(int64_t inner_length)
 }
 
 #if defined(ASSAY_HAVE_CUDA)
-static bool cublas_takes(const void *arguments)
+/* The order is cuBLAS's own: taken as one mma after the other, for two planes one after the other,
+ * whose sums are added. */
+static int64_t depth_cublas(int64_t inner_length)
 {
-    const struct assay_linear_args *a = arguments;
-    return a->x.extent[0] > LINEAR_SMALL_ROWS && a->x.dtype == ASSAY_BF16 &&
-           a->x.extent[0] <= INT32_MAX && a->w.extent[0] <= INT32_MAX &&
-           a->w.extent[1] <= INT32_MAX && a->x.stride[0] <= INT32_MAX &&
-           a->w.stride[0] <= INT32_MAX && a->y.stride[0] <= INT32_MAX &&
-           a->x.stride[0] >= a->x.extent[1] && a->w.stride[0] >= a->w.extent[1] &&
-           a->y.stride[0] >= a->y.extent[1] && cublas_is_there();
-}
-
-static size_t cublas_workspace(const assay_context *context, const void *arguments)
-{
-    (void)context;
-    (void)arguments;
-    return CUBLAS_WORKSPACE;
-}
-
-static assay_status linear_route_cublas(assay_context *context, const void *arguments,
-                                        void *workspace)
-{
-    const struct assay_linear_args *a = arguments;
-    return cublas_linear(context, &a->x, &a->w, &a->y, false, workspace);
+    return depth_tiled(inner_length) + 1;
 }
 #endif
 
 static const struct assay_boundary boundaries_pair[] = {{"K", 8}, {"K", 256}, {"K", 1024},
                                                         {"N", 2}, {"N", 264}, {NULL, 0}};
 static const struct assay_boundary boundaries_small[] = {
-    {"T", 8}, {"T", 16}, {"K", 32}, {"K", 384}, {"N", 16}, {"N", 32}, {"N", 64}, {NULL, 0}};
+    {"T", 8},  {"T", 16}, {"K", 64}, {"K", 128}, {"K", 256}, {"K", 384}, {"N", 16},
+    {"N", 32}, {"N", 48}, {"N", 64}, {"N", 96},  {"N", 160}, {NULL, 0}};
 static const struct assay_boundary boundaries_tiled[] = {{"T", 64},  {"T", 128}, {"K", 64},
                                                          {"K", 192}, {"N", 128}, {NULL, 0}};
 static const struct assay_boundary boundaries_generic[] = {{"K", 8}, {"N", 2}, {NULL, 0}};
@@ -148,12 +130,12 @@ static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_CUDA)
     {.name = "linear.cublas.cuda",
      .backend = ASSAY_CUDA,
-     .profile = ASSAY_PROFILE_A16,
-     .when = "T > 32, x in bf16, sizes below 2^31, cuBLAS found",
-     .accepts = cublas_takes,
-     .workspace = cublas_workspace,
+     .profile = ASSAY_PROFILE_A16X2,
+     .when = "T > 32, sizes below 2^31, cuBLAS found; x in f32 as two products",
+     .accepts = linear_cublas_takes,
+     .workspace = linear_cublas_workspace,
      .run = linear_route_cublas,
-     .depth = depth_tiled},
+     .depth = depth_cublas},
 #endif
     DEVICE_ROUTE("linear.tiled", linear_route_tiled,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,

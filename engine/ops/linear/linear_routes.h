@@ -12,9 +12,8 @@
 /* The register tile of the vector routes: rows of x times rows of w. */
 enum { LINEAR_TILE_N = 4, LINEAR_TILE_T_AVX2 = 3, LINEAR_TILE_T_AVX512 = 6 };
 
-/* Rows of x up to which the kernel for few rows goes; at least so many of its warps share the sum
- * over k. */
-enum { LINEAR_SMALL_ROWS = 32, LINEAR_SMALL_WARPS = 4 };
+/* Rows of x up to which the kernel for few rows goes. */
+enum { LINEAR_SMALL_ROWS = 32 };
 
 /* Elements between rows of the planes that binary32 activations are split into. */
 static inline int64_t linear_split_pitch(int64_t inner)
@@ -30,6 +29,14 @@ DEVICE_ROUTE_DECLARE(linear_route_gemv)
 DEVICE_ROUTE_DECLARE(linear_route_small)
 DEVICE_ROUTE_DECLARE(linear_route_tiled)
 DEVICE_ROUTE_DECLARE(linear_route_generic)
+
+/* cuBLAS, and what it needs around its products. */
+DEVICE_ROUTE_DECLARE(linear_split_planes)
+DEVICE_ROUTE_DECLARE(linear_drop_nonfinite)
+DEVICE_ROUTE_DECLARE(linear_round_sums)
+bool linear_cublas_takes(const void *arguments);
+size_t linear_cublas_workspace(const assay_context *context, const void *arguments);
+assay_status linear_route_cublas(assay_context *context, const void *args, void *workspace);
 
 assay_status linear_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status linear_route_avx2(assay_context *context, const void *args, void *workspace);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * linear for many rows of x, in tensor cores: a block takes a tile of y, its warps (2 x 2 or 2 x 4)
- * take parts of it, 64 columns of both operands at a time come into shared memory by a queue of
- * asynchronous copies. Rows of a stage are 128 bytes; the 16-byte pieces of row r stand at places
- * XOR r % 8, so that neither the copies nor ldmatrix meet in a bank.
+ * linear for many rows of x, in tensor cores: a block takes a tile of y, its warps take parts of
+ * it, 64 columns of both operands at a time come into shared memory by a queue of asynchronous
+ * copies. Rows of a stage are 128 bytes; the 16-byte pieces of row r stand at places XOR r % 8, so
+ * that neither the copies nor ldmatrix meet in a bank.
  *
  * x of binary32 takes two passes over k into the same sums: the low parts first, what is not finite
  * after them is dropped (it met an infinity or a NaN, which the high parts meet as well), then the
@@ -14,7 +14,7 @@
  */
 #include "ops/linear/linear_split.cuh"
 
-enum { TILE_K = 64, TILE_WARPS_T = 2, TILE_GROUP = 8, TILE_PARTS = 3 };
+enum { TILE_K = 64, TILE_GROUP = 8, TILE_PARTS = 3 };
 
 struct tiled_call {
     struct linear_call call;
@@ -26,29 +26,35 @@ struct tile_place {
     int64_t t, n;
 };
 
-/* A warp's part in tiles of mma. */
-template <int tile_t, int tile_n, int warps_n> struct tile_shape {
-    static const int m = tile_t / TILE_WARPS_T / 16, n = tile_n / warps_n / 8;
+/* What the copies may take for granted. All of it costs instructions, registers, or both. */
+enum { TILE_ANY, TILE_ALIGNED /* rows */, TILE_WHOLE /* aligned rows, and no edges of x or w */ };
+
+/* A tile of y and its warps; m, n: a warp's part in tiles of mma. */
+template <int tile_t_, int tile_n_, int warps_t_, int warps_n_, int stages_, int kind_>
+struct tile_shape {
+    static const int tile_t = tile_t_, tile_n = tile_n_, warps_n = warps_n_, stages = stages_;
+    static const int kind = kind_;
+    static const int m = tile_t / warps_t_ / 16, n = tile_n / warps_n / 8;
+    static const int threads = 32 * warps_t_ * warps_n;
+    static const int copy_rows = threads / 8; /* that all threads copy at a time */
+    static const int copies = (tile_t + tile_n) / copy_rows;
+    static const int in_part = (copies + TILE_PARTS - 1) / TILE_PARTS;
     static const int stage_halves = (tile_t + tile_n) * TILE_K;
-    static const int threads = 32 * TILE_WARPS_T * warps_n;
-    static const int copy_rows = threads / 8;       /* that all threads copy at a time */
-    static const int stages = tile_t == 64 ? 4 : 3; /* 96 KiB: two blocks share a multiprocessor */
-    static const bool aligned_only = tile_t == 128; /* the other path costs registers */
 };
 
-template <int m, int n> struct tile_fragments {
-    uint32_t a[m][4], b[n][2];
+template <typename shape> struct tile_fragments {
+    uint32_t a[shape::m][4], b[shape::n][2];
 };
 
 /* Tiles that run at the same time shall share rows of both operands: they are numbered down groups
  * of TILE_GROUP tiles of x. */
-template <int tile_t, int tile_n, int warps_n>
+template <typename shape>
 SIMT_DEVICE struct tile_place place_of(const struct tiled_call &p, int64_t index)
 {
     int64_t in_group = TILE_GROUP * p.tiles_n, first = index / in_group * TILE_GROUP;
     int64_t most = TILE_GROUP, left = p.tiles_t - first, height = left < most ? left : most;
     int64_t at = index % in_group;
-    return {(first + at % height) * tile_t, at / height * tile_n};
+    return {(first + at % height) * shape::tile_t, at / height * shape::tile_n};
 }
 
 /* What a thread copies of each step: piece thread % 8 of every copy_rows-th row. */
@@ -57,71 +63,72 @@ struct tile_source {
     int left_x, left_w;         /* rows from there on */
 };
 
-SIMT_DEVICE struct tile_source source_of(const struct tiled_call &p, struct tile_place place)
+SIMT_DEVICE struct tile_source source_of(const struct tiled_call &p, struct tile_place place,
+                                         int plane)
 {
-    int row = simt_thread() / 8;
-    return {linear_row(p.planes.x, place.t + row), linear_row(p.call.w, place.n + row),
+    int row = simt_thread() / 8, piece = simt_thread() % 8;
+    return {linear_row(p.planes.x, place.t + row) + plane * p.planes.plane_bytes +
+                2 * piece * ROW_CHUNK,
+            linear_row(p.call.w, place.n + row) + 2 * piece * ROW_CHUNK,
             linear_rows_left(p.call.rows, place.t + row),
             linear_rows_left(p.call.columns, place.n + row)};
 }
 
-/* Part `part` of TILE_PARTS of step `step` of all passes into its stage. */
-template <int tile_t, int tile_n, int warps_n>
+/* Part `part` of TILE_PARTS of a step into its stage. */
+template <typename shape>
 SIMT_DEVICE void tiled_stage(const struct tiled_call &p, const struct tile_source &source,
-                             struct simt_shared<uint16_t> stage, int part, int64_t step,
-                             int64_t steps)
+                             struct simt_shared<uint16_t> stage, int part, int step)
 {
-    typedef tile_shape<tile_t, tile_n, warps_n> shape;
-    const int rows = shape::copy_rows, count = (tile_t + tile_n) / rows;
-    const int in_part = (count + TILE_PARTS - 1) / TILE_PARTS;
     int row = simt_thread() / 8, piece = simt_thread() % 8;
     int at = row * TILE_K + (piece ^ row % 8) * ROW_CHUNK;
-    int64_t k = (step < steps ? step : step - steps) * TILE_K + piece * ROW_CHUNK;
+    int64_t first_k = static_cast<int64_t>(step) * TILE_K, k = first_k + piece * ROW_CHUNK;
+    const unsigned char *x = source.x + 2 * first_k, *w = source.w + 2 * first_k;
     int valid_x = linear_valid(k, p.planes.inner), valid_w = linear_valid(k, p.call.inner);
-    const unsigned char *x = source.x + 2 * k + (step < steps ? 0 : p.planes.plane_bytes);
-    const unsigned char *w = source.w + 2 * k;
-    SIMT_UNROLL for (int j = 0; j < in_part; j++)
+    SIMT_UNROLL for (int j = 0; j < shape::in_part; j++)
     {
-        int first = (part * in_part + j) * rows, first_w = first - tile_t;
-        if (first < tile_t)
-            linear_stage(stage, at + first * TILE_K, x + first * p.planes.x.outer_stride,
-                         first < source.left_x ? valid_x : 0,
-                         shape::aligned_only || p.planes.x.is_aligned);
-        else if (first_w < tile_n)
-            linear_stage(stage, at + first * TILE_K, w + first_w * p.call.w.outer_stride,
-                         first_w < source.left_w ? valid_w : 0,
-                         shape::aligned_only || p.call.w.is_aligned);
+        int first = (part * shape::in_part + j) * shape::copy_rows, first_w = first - shape::tile_t;
+        if (first_w >= shape::tile_n)
+            break;
+        bool is_x = first < shape::tile_t;
+        const unsigned char *from =
+            is_x ? x + first * p.planes.x.outer_stride : w + first_w * p.call.w.outer_stride;
+        if (shape::kind == TILE_WHOLE)
+            simt_copy_async<16>(stage.at(at + first * TILE_K), from);
+        else if (is_x)
+            linear_stage(stage, at + first * TILE_K, from, first < source.left_x ? valid_x : 0,
+                         shape::kind == TILE_ALIGNED || p.planes.x.is_aligned);
+        else
+            linear_stage(stage, at + first * TILE_K, from, first_w < source.left_w ? valid_w : 0,
+                         shape::kind == TILE_ALIGNED || p.call.w.is_aligned);
     }
 }
 
 /* The operands of 16 columns, from column 16 `slice` on. */
-template <int tile_t, int tile_n, int warps_n>
+template <typename shape>
 SIMT_DEVICE void load_fragments(struct simt_shared<uint16_t> stage, int slice,
-                                struct tile_fragments<tile_shape<tile_t, tile_n, warps_n>::m,
-                                                      tile_shape<tile_t, tile_n, warps_n>::n> &f)
+                                struct tile_fragments<shape> &f)
 {
-    typedef tile_shape<tile_t, tile_n, warps_n> shape;
     int lane = simt_lane(), row = lane % 8;
-    int first_a = simt_warp() / warps_n * shape::m * 16 + lane % 16;
-    int first_b = tile_t + simt_warp() % warps_n * shape::n * 8 + lane / 16 * 8 + row;
-    int at_a = first_a * TILE_K + ((2 * slice + lane / 16) ^ row) * ROW_CHUNK;
-    int at_b = first_b * TILE_K + ((2 * slice + lane / 8 % 2) ^ row) * ROW_CHUNK;
+    int first_a = simt_warp() / shape::warps_n * shape::m * 16 + lane % 16;
+    int first_b = shape::tile_t + simt_warp() % shape::warps_n * shape::n * 8 + lane / 16 * 8 + row;
+    int at_a = (first_a * TILE_K + (lane / 16 ^ row) * ROW_CHUNK) ^ slice * 16;
+    int at_b = (first_b * TILE_K + (lane / 8 % 2 ^ row) * ROW_CHUNK) ^ slice * 16;
     SIMT_UNROLL for (int i = 0; i < shape::m; i++)
         simt_ldmatrix<4>(f.a[i], stage.at(at_a + 16 * i * TILE_K));
     SIMT_UNROLL for (int i = 0; i < shape::n; i += 2)
         simt_ldmatrix<4>(f.b[i], stage.at(at_b + 8 * i * TILE_K)); /* of two tiles */
 }
 
-template <int m, int n>
-SIMT_DEVICE void add_fragments(const struct tile_fragments<m, n> &f, float (*sums)[n][4])
+template <typename shape>
+SIMT_DEVICE void add_fragments(const struct tile_fragments<shape> &f, float (*sums)[shape::n][4])
 {
-    SIMT_UNROLL for (int i = 0; i < m; i++) SIMT_UNROLL for (int j = 0; j < n; j++)
+    SIMT_UNROLL for (int i = 0; i < shape::m; i++) SIMT_UNROLL for (int j = 0; j < shape::n; j++)
         simt_mma_bf16(sums[i][j], f.a[i], f.b[j], sums[i][j]);
 }
 
-template <int m, int n> SIMT_DEVICE void drop_not_finite(float (*sums)[n][4])
+template <typename shape> SIMT_DEVICE void drop_not_finite(float (*sums)[shape::n][4])
 {
-    SIMT_UNROLL for (int i = 0; i < m; i++) SIMT_UNROLL for (int j = 0; j < n; j++)
+    SIMT_UNROLL for (int i = 0; i < shape::m; i++) SIMT_UNROLL for (int j = 0; j < shape::n; j++)
         SIMT_UNROLL for (int c = 0; c < 4; c++) sums[i][j][c] =
             linear_is_finite(sums[i][j][c]) ? sums[i][j][c] : 0;
 }
@@ -145,14 +152,13 @@ SIMT_DEVICE void store_pair(const struct linear_call &p, int64_t row, int64_t co
     }
 }
 
-template <int tile_t, int tile_n, int warps_n>
+template <typename shape>
 SIMT_DEVICE void tiled_finish(const struct tiled_call &p, struct tile_place place,
-                              const float (*sums)[tile_shape<tile_t, tile_n, warps_n>::n][4])
+                              const float (*sums)[shape::n][4])
 {
-    typedef tile_shape<tile_t, tile_n, warps_n> shape;
     int lane = simt_lane();
-    int64_t row = place.t + simt_warp() / warps_n * shape::m * 16 + lane / 4;
-    int64_t column = place.n + simt_warp() % warps_n * shape::n * 8 + lane % 4 * 2;
+    int64_t row = place.t + simt_warp() / shape::warps_n * shape::m * 16 + lane / 4;
+    int64_t column = place.n + simt_warp() % shape::warps_n * shape::n * 8 + lane % 4 * 2;
     SIMT_UNROLL for (int i = 0; i < shape::m; i++) SIMT_UNROLL for (int j = 0; j < shape::n; j++)
     {
         const float *s = sums[i][j];
@@ -161,98 +167,103 @@ SIMT_DEVICE void tiled_finish(const struct tiled_call &p, struct tile_place plac
     }
 }
 
-template <int tile_t, int tile_n, int warps_n>
+template <typename shape>
 SIMT_DEVICE struct simt_shared<uint16_t> stage_of(struct simt_shared<uint16_t> memory, int stage) {
-    typedef tile_shape<tile_t, tile_n, warps_n> shape;
     return memory.slice(stage * shape::stage_halves, shape::stage_halves);
 }
 
 /* The first steps into their stages, and the first operands. */
-template <int tile_t, int tile_n, int warps_n>
+template <typename shape>
 SIMT_DEVICE void tiled_begin(const struct tiled_call &p, const struct tile_source &source,
-                             struct simt_shared<uint16_t> memory, int64_t steps, int64_t all,
-                             struct tile_fragments<tile_shape<tile_t, tile_n, warps_n>::m,
-                                                   tile_shape<tile_t, tile_n, warps_n>::n> &f)
+                             struct simt_shared<uint16_t> memory, int steps,
+                             struct tile_fragments<shape> &f)
 {
-    typedef tile_shape<tile_t, tile_n, warps_n> shape;
     for (int i = 0; i < shape::stages - 1; i++) {
-        if (i < all) {
+        if (i < steps) {
             SIMT_UNROLL for (int part = 0; part < TILE_PARTS; part++)
-                tiled_stage<tile_t, tile_n, warps_n>(
-                    p, source, stage_of<tile_t, tile_n, warps_n>(memory, i), part, i, steps);
+                tiled_stage<shape>(p, source, stage_of<shape>(memory, i), part, i);
         }
         simt_copy_commit();
     }
     simt_copy_wait<shape::stages - 2>();
     simt_sync_block();
-    load_fragments<tile_t, tile_n, warps_n>(stage_of<tile_t, tile_n, warps_n>(memory, 0), 0, f);
+    load_fragments<shape>(stage_of<shape>(memory, 0), 0, f);
 }
 
-/* While the products of a slice are taken, the operands of the next come into registers and a part
- * of a later step into shared memory. Before the last slice the next step must have come, for all;
- * by then all have read the whole step, whose stage takes the next copies. */
-template <int tile_t, int tile_n, int warps_n> SIMT_KERNEL(linear_tiled)(struct tiled_call p)
+/* Adds the products of a plane. While those of a slice are taken, the operands of the next come
+ * into registers and a part of a later step into shared memory. Before the last slice the next step
+ * must have come, for all; by then all have read the whole step, whose stage takes the next copies.
+ */
+template <typename shape>
+SIMT_DEVICE void tiled_pass(const struct tiled_call &p, const struct tile_source &source,
+                            struct simt_shared<uint16_t> memory, float (*sums)[shape::n][4])
 {
-    typedef tile_shape<tile_t, tile_n, warps_n> shape;
-    SIMT_SHARED_DYNAMIC(uint16_t, memory, 0, shape::stages * shape::stage_halves);
-    struct tile_place place = place_of<tile_t, tile_n, warps_n>(p, simt_block_index().x);
-    struct tile_source source = source_of(p, place);
-    int64_t steps = (p.call.inner + TILE_K - 1) / TILE_K, all = steps * p.planes.count;
-    struct tile_fragments<shape::m, shape::n> f[2];
-    float sums[shape::m][shape::n][4];
-    SIMT_UNROLL for (int i = 0; i < shape::m; i++) SIMT_UNROLL for (int j = 0; j < shape::n; j++)
-        SIMT_UNROLL for (int c = 0; c < 4; c++) sums[i][j][c] = 0;
-
-    tiled_begin<tile_t, tile_n, warps_n>(p, source, memory, steps, all, f[0]);
+    struct tile_fragments<shape> f[2];
+    int steps = static_cast<int>((p.call.inner + TILE_K - 1) / TILE_K); /* of memory that exists */
+    tiled_begin<shape>(p, source, memory, steps, f[0]);
     int stage = 0, free_stage = shape::stages - 1;
-    for (int64_t step = 0; step < all; step++) {
-        int64_t later = step + shape::stages - 1;
+    for (int step = 0; step < steps; step++) {
+        int later = step + shape::stages - 1;
         int next_stage = stage + 1 < shape::stages ? stage + 1 : 0;
-        if (step == steps)
-            drop_not_finite<shape::m, shape::n>(sums);
         SIMT_UNROLL for (int slice = 0; slice < TILE_K / 16; slice++)
         {
             if (slice + 1 < TILE_K / 16) {
-                load_fragments<tile_t, tile_n, warps_n>(
-                    stage_of<tile_t, tile_n, warps_n>(memory, stage), slice + 1,
-                    f[(slice + 1) % 2]);
-                if (later < all)
-                    tiled_stage<tile_t, tile_n, warps_n>(
-                        p, source, stage_of<tile_t, tile_n, warps_n>(memory, free_stage), slice,
-                        later, steps);
-            } else if (step + 1 < all) {
+                load_fragments<shape>(stage_of<shape>(memory, stage), slice + 1,
+                                      f[(slice + 1) % 2]);
+                if (later < steps)
+                    tiled_stage<shape>(p, source, stage_of<shape>(memory, free_stage), slice,
+                                       later);
+            } else if (step + 1 < steps) {
                 simt_copy_commit();
                 simt_copy_wait<shape::stages - 2>();
                 simt_sync_block();
-                load_fragments<tile_t, tile_n, warps_n>(
-                    stage_of<tile_t, tile_n, warps_n>(memory, next_stage), 0, f[0]);
+                load_fragments<shape>(stage_of<shape>(memory, next_stage), 0, f[0]);
             }
-            add_fragments<shape::m, shape::n>(f[slice % 2], sums);
+            add_fragments<shape>(f[slice % 2], sums);
         }
         free_stage = stage;
         stage = next_stage;
     }
-    tiled_finish<tile_t, tile_n, warps_n>(p, place, sums);
 }
 
-template <int tile_t, int tile_n, int warps_n>
+template <typename shape> SIMT_KERNEL(linear_tiled)(struct tiled_call p)
+{
+    SIMT_SHARED_DYNAMIC(uint16_t, memory, 0, shape::stages * shape::stage_halves);
+    struct tile_place place = place_of<shape>(p, simt_block_index().x);
+    float sums[shape::m][shape::n][4];
+    SIMT_UNROLL for (int i = 0; i < shape::m; i++) SIMT_UNROLL for (int j = 0; j < shape::n; j++)
+        SIMT_UNROLL for (int c = 0; c < 4; c++) sums[i][j][c] = 0;
+
+    for (int plane = 0; plane < p.planes.count; plane++) {
+        if (plane > 0) {
+            drop_not_finite<shape>(sums);
+            simt_sync_block(); /* all have read the last step */
+        }
+        tiled_pass<shape>(p, source_of(p, place, plane), memory, sums);
+    }
+    tiled_finish<shape>(p, place, sums);
+}
+
+template <typename shape>
 static assay_status launch_tiles(struct tiled_call *p, struct simt_launch *launch)
 {
-    typedef tile_shape<tile_t, tile_n, warps_n> shape;
-    p->tiles_t = (p->call.rows + tile_t - 1) / tile_t;
-    p->tiles_n = (p->call.columns + tile_n - 1) / tile_n;
+    p->tiles_t = (p->call.rows + shape::tile_t - 1) / shape::tile_t;
+    p->tiles_n = (p->call.columns + shape::tile_n - 1) / shape::tile_n;
     launch->grid = {static_cast<unsigned>(p->tiles_t * p->tiles_n), 1, 1};
     launch->block = {shape::threads, 1, 1};
     launch->shared_bytes = sizeof(uint16_t) * shape::stages * shape::stage_halves;
-    return SIMT_LAUNCH(launch, (linear_tiled<tile_t, tile_n, warps_n>), *p);
+    return SIMT_LAUNCH(launch, linear_tiled<shape>, *p);
 }
 
-/* Large tiles where rows are aligned and tiles enough for most multiprocessors. The executor's
- * sweep shall reach them with small shapes. */
+/* Of the large ones two blocks share a multiprocessor. */
+typedef tile_shape<128, 128, 2, 2, 3, TILE_WHOLE> whole_tiles;
+typedef tile_shape<128, 128, 2, 2, 3, TILE_ALIGNED> large_tiles;
+typedef tile_shape<64, 128, 2, 4, 4, TILE_ANY> small_tiles;
+
+/* Large tiles where there are enough for most multiprocessors. The executor's sweep shall reach
+ * them with small shapes. */
 static bool takes_large_tiles(const struct tiled_call &p)
 {
-    if (!p.planes.x.is_aligned || !p.call.w.is_aligned)
-        return false;
 #if defined(__CUDACC__)
     return ((p.call.rows + 127) / 128) * ((p.call.columns + 127) / 128) >= 200;
 #else
@@ -269,8 +280,11 @@ static assay_status tiled_launch(const void *args, struct simt_launch *launch)
     assay_status status = linear_planes_of(&p.call, launch, &p.planes);
     if (status != ASSAY_OK)
         return status;
-    return takes_large_tiles(p) ? launch_tiles<128, 128, 2>(&p, launch)
-                                : launch_tiles<64, 128, 4>(&p, launch);
+    if (!takes_large_tiles(p) || !p.planes.x.is_aligned || !p.call.w.is_aligned)
+        return launch_tiles<small_tiles>(&p, launch);
+    bool is_whole = p.call.rows % whole_tiles::tile_t == 0 &&
+                    p.call.columns % whole_tiles::tile_n == 0 && p.call.inner % TILE_K == 0;
+    return is_whole ? launch_tiles<whole_tiles>(&p, launch) : launch_tiles<large_tiles>(&p, launch);
 }
 
 DEVICE_ROUTE_RUN(linear_route_tiled, &assay_op_linear, tiled_launch)

@@ -8,25 +8,27 @@
 
 #include <math.h>
 
+void rmsnorm_row_plain(const struct assay_rmsnorm_args *a, const void *x, void *y)
+{
+    int64_t width = a->w.extent[0];
+    double sum = 0; /* squares of binary32 values cannot overflow binary64 */
+    for (int64_t i = 0; i < width; i++) {
+        double value = word_to_f64(x, a->x.dtype, i);
+        sum += value * value;
+    }
+    double scale = 1 / sqrt(sum / (double)width + a->eps);
+    for (int64_t i = 0; i < width; i++) { /* y may be x: each element is read, then written */
+        double weight = word_to_f64(a->w.data, a->w.dtype, i);
+        double gain = a->unit_offset ? 1 + weight : weight;
+        word_from_f64(word_to_f64(x, a->x.dtype, i) * scale * gain, y, a->y.dtype, i);
+    }
+}
+
 static void rows(void *argument, int64_t first, int64_t last)
 {
     const struct assay_rmsnorm_args *a = argument;
-    int64_t width = a->w.extent[0];
-    for (int64_t r = first; r < last; r++) {
-        const void *x = assay_tensor_row(&a->x, r);
-        void *y = assay_tensor_row(&a->y, r);
-        double sum = 0; /* squares of binary32 values cannot overflow binary64 */
-        for (int64_t i = 0; i < width; i++) {
-            double value = word_to_f64(x, a->x.dtype, i);
-            sum += value * value;
-        }
-        double scale = 1 / sqrt(sum / (double)width + a->eps);
-        for (int64_t i = 0; i < width; i++) { /* y may be x: each element is read, then written */
-            double weight = word_to_f64(a->w.data, a->w.dtype, i);
-            double gain = a->unit_offset ? 1 + weight : weight;
-            word_from_f64(word_to_f64(x, a->x.dtype, i) * scale * gain, y, a->y.dtype, i);
-        }
-    }
+    for (int64_t r = first; r < last; r++)
+        rmsnorm_row_plain(a, assay_tensor_row(&a->x, r), assay_tensor_row(&a->y, r));
 }
 
 assay_status rmsnorm_route_plain(assay_context *context, const void *args, void *workspace)

@@ -32,7 +32,7 @@ SIMT_DEVICE void write_scaled(const struct rmsnorm_rows &p, const unsigned char 
 
 SIMT_KERNEL(rmsnorm_row)(struct rmsnorm_rows p)
 {
-    SIMT_SHARED(double, partial, ROW_MAX_WARPS);
+    SIMT_SHARED(double, partial, ROW_NORM_WARPS);
     int step = static_cast<int>(simt_block_extent().x) * ROW_CHUNK;
     for (int64_t r = simt_block_index().x; r < p.rows; r += simt_grid_extent().x) {
         const unsigned char *x = row_address(p.x, r);
@@ -51,7 +51,7 @@ static assay_status rmsnorm_row_launch(const void *args, struct simt_launch *lau
                              a->unit_offset ? 1.0f : 0.0f};
     if (p.rows == 0)
         return ASSAY_OK;
-    row_launch_shape(p.rows, p.width, launch);
+    row_launch_shape(p.rows, p.width, launch, ROW_NORM_THREADS);
     return SIMT_LAUNCH(launch, rmsnorm_row, p);
 }
 

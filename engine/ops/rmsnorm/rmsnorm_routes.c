@@ -40,9 +40,9 @@ static const struct assay_boundary boundaries_avx512[] = {{"H", 16}, {"H", 32}, 
 #endif
 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-/* 8 elements a thread, whole warps, at most 256 threads. */
+/* 8 elements a thread, whole warps, at most 640 threads. */
 static const struct assay_boundary boundaries_row[] = {
-    {"H", 8}, {"H", 256}, {"H", 2048}, {NULL, 0}};
+    {"H", 8}, {"H", 256}, {"H", 5120}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {

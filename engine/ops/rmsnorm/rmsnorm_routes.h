@@ -13,6 +13,12 @@
 extern "C" {
 #endif
 
+/* One row, y = x's normalised: what the routes of an instruction set share with the ops that
+ * normalise. Of the args: formats, w, unit_offset and eps. */
+void rmsnorm_row_plain(const struct assay_rmsnorm_args *a, const void *x, void *y);
+void rmsnorm_row_avx2(const struct assay_rmsnorm_args *a, const void *x, void *y);
+void rmsnorm_row_avx512(const struct assay_rmsnorm_args *a, const void *x, void *y);
+
 assay_status rmsnorm_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status rmsnorm_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status rmsnorm_route_avx512(assay_context *context, const void *args, void *workspace);

@@ -20,27 +20,28 @@ static vf scaled(vf x, vf w, vd scale, vf offset)
     return vf_from_vd(low, high);
 }
 
+void SIMD_NAME(rmsnorm_row)(const struct assay_rmsnorm_args *a, const void *x, void *y)
+{
+    int64_t width = a->w.extent[0], i = 0;
+    vf offset = vf_set(a->unit_offset ? 1.0f : 0.0f);
+    double sum = simd_sum_of_squares(x, a->x.dtype, width);
+    vd scale = vd_set(1 / sqrt(sum / (double)width + a->eps));
+    for (; i + SIMD_LANES <= width; i += SIMD_LANES) {
+        vf w = vf_load_any(a->w.data, a->w.dtype, i);
+        vf_store_any(y, a->y.dtype, i, scaled(vf_load_any(x, a->x.dtype, i), w, scale, offset));
+    }
+    if (i < width) {
+        vf w = vf_load_tail(a->w.data, a->w.dtype, i, width - i);
+        vf v = vf_load_tail(x, a->x.dtype, i, width - i);
+        vf_store_tail(y, a->y.dtype, i, width - i, scaled(v, w, scale, offset));
+    }
+}
+
 static void rows(void *argument, int64_t first, int64_t last)
 {
     const struct assay_rmsnorm_args *a = argument;
-    int64_t width = a->w.extent[0];
-    vf offset = vf_set(a->unit_offset ? 1.0f : 0.0f);
-    for (int64_t r = first; r < last; r++) {
-        const void *x = assay_tensor_row(&a->x, r);
-        void *y = assay_tensor_row(&a->y, r);
-        double sum = simd_sum_of_squares(x, a->x.dtype, width);
-        vd scale = vd_set(1 / sqrt(sum / (double)width + a->eps));
-        int64_t i = 0;
-        for (; i + SIMD_LANES <= width; i += SIMD_LANES) {
-            vf w = vf_load_any(a->w.data, a->w.dtype, i);
-            vf_store_any(y, a->y.dtype, i, scaled(vf_load_any(x, a->x.dtype, i), w, scale, offset));
-        }
-        if (i < width) {
-            vf w = vf_load_tail(a->w.data, a->w.dtype, i, width - i);
-            vf v = vf_load_tail(x, a->x.dtype, i, width - i);
-            vf_store_tail(y, a->y.dtype, i, width - i, scaled(v, w, scale, offset));
-        }
-    }
+    for (int64_t r = first; r < last; r++)
+        SIMD_NAME(rmsnorm_row)(a, assay_tensor_row(&a->x, r), assay_tensor_row(&a->y, r));
 }
 
 assay_status SIMD_NAME(rmsnorm_route)(assay_context *context, const void *args, void *workspace)

@@ -11,14 +11,12 @@ struct work {
     const double *frequency; /* of each pair */
 };
 
-static void rotate_head(const struct work *work, int64_t t, int64_t head)
+void rope_row_plain(const struct assay_rope_args *a, const double *frequency, int64_t t,
+                    const void *x, void *y)
 {
-    const struct assay_rope_args *a = work->a;
-    int64_t row = t * a->x.extent[1] + head, half = a->rotary_dim / 2;
-    const void *x = assay_tensor_row(&a->x, row);
-    void *y = assay_tensor_row(&a->y, row);
+    int64_t half = a->rotary_dim / 2;
     for (int64_t i = 0; i < half; i++) { /* y may be x: a pair is read, then written */
-        double phi = rope_angle(a, work->frequency, t, i), c = cos(phi), s = sin(phi);
+        double phi = rope_angle(a, frequency, t, i), c = cos(phi), s = sin(phi);
         double first = word_to_f64(x, a->x.dtype, i);
         double second = word_to_f64(x, a->x.dtype, i + half);
         word_from_f64(first * c - second * s, y, a->y.dtype, i);
@@ -31,9 +29,12 @@ static void rotate_head(const struct work *work, int64_t t, int64_t head)
 static void tokens(void *argument, int64_t first, int64_t last)
 {
     const struct work *work = argument;
+    const struct assay_rope_args *a = work->a;
+    int64_t heads = a->x.extent[1];
     for (int64_t t = first; t < last; t++)
-        for (int64_t head = 0; head < work->a->x.extent[1]; head++)
-            rotate_head(work, t, head);
+        for (int64_t row = t * heads; row < (t + 1) * heads; row++)
+            rope_row_plain(a, work->frequency, t, assay_tensor_row(&a->x, row),
+                           assay_tensor_row(&a->y, row));
 }
 
 assay_status rope_route_plain(assay_context *context, const void *args, void *workspace)

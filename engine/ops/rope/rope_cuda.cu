@@ -9,6 +9,7 @@
  * binary64 for each pair of a token. Speed on a device: not measured.
  */
 #include "cuda/rows.cuh"
+#include "ops/rope/rope_angle.cuh"
 #include "ops/rope/rope_routes.h"
 
 #if defined(ASSAY_PARANOID)
@@ -19,57 +20,11 @@ enum { TILE_PAIRS = 128 };
 
 struct rope_tokens {
     struct row_view x, y; /* aligned: so are the second elements of the pairs, and the rest */
-    const int32_t *positions;
-    int64_t axis_stride; /* of positions, elements */
-    int64_t limit[3];    /* pair i follows axis i % 3 if it is below that axis's limit, else 0 */
+    struct rope_angles angles;
     int64_t tokens, heads, width, half;
     int64_t half_bytes_x, half_bytes_y;
-    double log_theta, step; /* pair i has the frequency exp(-(i * step) * log_theta) */
     bool copies_rest;
 };
-
-struct rotation {
-    float cosine, sine;
-};
-
-/* phi = n pi/2 + r, |r| <= pi/4 + 2^-27, n < 2^24. The product of n and the head of pi/2 is
- * exact within the fma, the difference is rounded by less than 2^-53, and so is the second one; the
- * two parts leave out less than n 2^-106. sin's series ends at r^11, cos's at r^12: what is left
- * out is below 2^-36 of sin and 2^-40 of cos. */
-SIMT_DEVICE struct rotation rotation_by(double phi)
-{
-    double n = rint(phi * 0x1.45f306dc9c883p-1);
-    double r = fma(-n, 0x1.1a62633145c07p-54, fma(-n, 0x1.921fb54442d18p0, phi));
-    double z = r * r;
-    double s = fma(z, -1.0 / 39916800, 1.0 / 362880);
-    s = fma(z, s, -1.0 / 5040);
-    s = fma(z, s, 1.0 / 120);
-    s = fma(z, s, -1.0 / 6);
-    s = fma(r * z, s, r);
-    double c = fma(z, 1.0 / 479001600, -1.0 / 3628800);
-    c = fma(z, c, 1.0 / 40320);
-    c = fma(z, c, -1.0 / 720);
-    c = fma(z, c, 1.0 / 24);
-    c = fma(z, c, -0.5);
-    c = fma(z, c, 1.0);
-    int quadrant = static_cast<int>(n) & 3;
-    double cosine = quadrant % 2 == 1 ? s : c, sine = quadrant % 2 == 1 ? c : s;
-    return {static_cast<float>(quadrant == 1 || quadrant == 2 ? -cosine : cosine),
-            static_cast<float>(quadrant >= 2 ? -sine : sine)};
-}
-
-/* With x = (2i/R) ln theta >= 0: the step's, ln theta's and the products' roundings change
- * f = e^-x by at most x e^-x 5 * 2^-53 < 1.9 * 2^-53, exp itself by an ulp. With half an ulp of the
- * product with the position, the angle is wrong by less than 2^24 (1.9 + 2 + 1) 2^-53 < 1e-8
- * [ROPE-6]. */
-SIMT_DEVICE double angle(const struct rope_tokens &p, int64_t token, int64_t pair)
-{
-    int axis = static_cast<int>(pair % 3);
-    if (pair >= p.limit[axis])
-        axis = 0;
-    int32_t position = simt_load_constant(p.positions + axis * p.axis_stride + token);
-    return position * exp(-(static_cast<double>(pair) * p.step) * p.log_theta);
-}
 
 /* 8 elements of an array in shared memory. */
 SIMT_DEVICE void load_shared_chunk(struct simt_shared<float> from, int64_t first, float *values)
@@ -108,7 +63,7 @@ SIMT_DEVICE void rotate_tile(const struct rope_tokens &p, int64_t token, int64_t
     for (int64_t i = simt_thread(); i < chunks * ROW_CHUNK; i += threads) {
         struct rotation r = {1, 0}; /* past the last pair */
         if (i < pairs)
-            r = rotation_by(angle(p, token, first + i));
+            r = rotation_by(rope_angle(p.angles, token, first + i));
         cosine.store(i, r.cosine);
         sine.store(i, r.sine);
     }
@@ -147,17 +102,6 @@ SIMT_KERNEL(rope_token)(struct rope_tokens p)
     }
 }
 
-/* [ROPE-3] as limits. */
-static void set_axes(const struct assay_rope_args *a, struct rope_tokens *p)
-{
-    p->positions = static_cast<const int32_t *>(a->positions.data);
-    if (a->positions.rank == 1)
-        return;
-    p->axis_stride = a->positions.stride[0];
-    p->limit[1] = 3 * a->sections[1];
-    p->limit[2] = 3 * a->sections[2];
-}
-
 static assay_status rope_token_launch(const void *args, struct simt_launch *launch)
 {
     const struct assay_rope_args *a = static_cast<const struct assay_rope_args *>(args);
@@ -174,10 +118,8 @@ static assay_status rope_token_launch(const void *args, struct simt_launch *laun
     p.half_bytes_y = p.half * static_cast<int64_t>(assay_dtype_bytes(a->y.dtype));
     p.x.is_aligned = p.x.is_aligned && p.half_bytes_x % 16 == 0;
     p.y.is_aligned = p.y.is_aligned && p.half_bytes_y % 16 == 0;
-    p.log_theta = log(a->theta);
-    p.step = 2 / static_cast<double>(a->rotary_dim);
+    p.angles = rope_angles_of(a);
     p.copies_rest = a->x.data != a->y.data;
-    set_axes(a, &p);
     row_launch_shape(p.tokens, p.heads * p.width, launch);
     return SIMT_LAUNCH(launch, rope_token, p);
 }

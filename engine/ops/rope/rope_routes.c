@@ -5,11 +5,10 @@
 #include "core/core.h"
 #include "ops/rope/rope_routes.h"
 
-static const char op[] = "rope";
-
 enum { POSITION_LIMIT = 1 << 24 }; /* [ROPE-6] */
 
-static assay_status check_positions(assay_context *context, const struct assay_rope_args *a)
+static assay_status check_positions(assay_context *context, const char *op,
+                                    const struct assay_rope_args *a)
 {
     int last = a->positions.rank - 1;
     if (last == 1)
@@ -17,7 +16,8 @@ static assay_status check_positions(assay_context *context, const struct assay_r
     return assay_check_extent(context, op, "positions", &a->positions, last, a->x.extent[0]);
 }
 
-static assay_status check_range(assay_context *context, const struct assay_rope_args *a)
+assay_status rope_check_range(assay_context *context, const char *op,
+                              const struct assay_rope_args *a)
 {
     if (assay_on_device(context))
         return ASSAY_OK;
@@ -33,7 +33,8 @@ static assay_status check_range(assay_context *context, const struct assay_rope_
     return ASSAY_OK;
 }
 
-static assay_status check_numbers(assay_context *context, const struct assay_rope_args *a)
+static assay_status check_numbers(assay_context *context, const char *op,
+                                  const struct assay_rope_args *a)
 {
     int64_t dim = a->rotary_dim;
     if (dim < 2 || dim % 2 != 0 || dim > a->x.extent[2])
@@ -58,9 +59,17 @@ static assay_status check_numbers(assay_context *context, const struct assay_rop
     return ASSAY_OK;
 }
 
+assay_status rope_check_rotation(assay_context *context, const char *op,
+                                 const struct assay_rope_args *a)
+{
+    ASSAY_TRY(check_numbers(context, op, a));
+    return check_positions(context, op, a);
+}
+
 static assay_status validate(assay_context *context, const void *arguments)
 {
     const struct assay_rope_args *a = arguments;
+    const char *op = "rope";
     ASSAY_TRY(assay_check_tensor(context, op, "x", &a->x, 3, 3, ASSAY_FORMATS_FLOAT, false));
     ASSAY_TRY(assay_check_tensor(context, op, "positions", &a->positions, 1, 2,
                                  ASSAY_FORMAT(ASSAY_I32), false));
@@ -68,11 +77,10 @@ static assay_status validate(assay_context *context, const void *arguments)
     ASSAY_TRY(assay_check_shape(context, op, "y", &a->y, "x", &a->x));
     if (a->x.extent[1] < 1)
         return assay_refuse(context, ASSAY_E_SHAPE, op, "x", "must have at least one head");
-    ASSAY_TRY(check_numbers(context, a));
-    ASSAY_TRY(check_positions(context, a));
+    ASSAY_TRY(rope_check_rotation(context, op, a));
     ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "x", &a->x, true));
     ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "positions", &a->positions, false));
-    return check_range(context, a); /* last: it reads the data */
+    return rope_check_range(context, op, a); /* last: it reads the data */
 }
 
 static struct assay_floor floor_of(const void *arguments)
@@ -159,7 +167,7 @@ static const struct assay_argument arguments[] = {
     {NULL, 0, ASSAY_INPUT, NULL}};
 
 const struct assay_op assay_op_rope = {
-    .name = op,
+    .name = "rope",
     .summary = "pairs (i, i + R/2) of each head rotate by p theta^(-2i/R)",
     .args_bytes = sizeof(struct assay_rope_args),
     .arguments = arguments,

@@ -15,6 +15,21 @@
 extern "C" {
 #endif
 
+/* One row of token t: what the routes of an instruction set share with the ops that rotate. Of the
+ * args: formats, positions, rotary_dim, sections and the width of x. rotation: rope_rotation. */
+void rope_row_plain(const struct assay_rope_args *a, const double *frequency, int64_t t,
+                    const void *x, void *y);
+void rope_row_avx2(const struct assay_rope_args *a, const float *rotation, const void *x, void *y);
+void rope_row_avx512(const struct assay_rope_args *a, const float *rotation, const void *x,
+                     void *y);
+
+/* The checks of [ROPE-5] and of the shape of positions, and those of [ROPE-6], as errors of the op
+ * that asks. x gives T and D. */
+assay_status rope_check_rotation(assay_context *context, const char *op,
+                                 const struct assay_rope_args *a);
+assay_status rope_check_range(assay_context *context, const char *op,
+                              const struct assay_rope_args *a);
+
 assay_status rope_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status rope_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status rope_route_avx512(assay_context *context, const void *args, void *workspace);
@@ -53,6 +68,18 @@ static inline double rope_angle(const struct assay_rope_args *a, const double *f
 {
     const int32_t *axis = assay_tensor_row(&a->positions, rope_axis(a, pair));
     return (double)axis[t] * frequency[pair];
+}
+
+/* cos of all pairs at token t, then sin of all pairs, rounded to binary32. */
+static inline void rope_rotation(const struct assay_rope_args *a, const double *frequency,
+                                 int64_t t, float *rotation)
+{
+    int64_t half = a->rotary_dim / 2;
+    for (int64_t i = 0; i < half; i++) {
+        double phi = rope_angle(a, frequency, t, i);
+        rotation[i] = (float)cos(phi);
+        rotation[half + i] = (float)sin(phi);
+    }
 }
 
 #endif

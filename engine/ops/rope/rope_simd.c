@@ -48,23 +48,25 @@ static void copy_rest(const struct assay_rope_args *a, const void *x, void *y)
         vf_store_tail(y, a->y.dtype, i, width - i, vf_load_tail(x, a->x.dtype, i, width - i));
 }
 
+void SIMD_NAME(rope_row)(const struct assay_rope_args *a, const float *rotation, const void *x,
+                         void *y)
+{
+    rotate_head(a, rotation, x, y);
+    copy_rest(a, x, y);
+}
+
 static void tokens(void *argument, int64_t first, int64_t last)
 {
     const struct work *work = argument;
     const struct assay_rope_args *a = work->a;
-    int64_t half = a->rotary_dim / 2, heads = a->x.extent[1];
+    int64_t heads = a->x.extent[1];
     for (int64_t t = first; t < last; t++) {
         float *rotation = work->rotations + t * a->rotary_dim;
-        for (int64_t i = 0; i < half; i++) {
-            double phi = rope_angle(a, work->frequency, t, i);
-            rotation[i] = (float)cos(phi);
-            rotation[half + i] = (float)sin(phi);
-        }
+        rope_rotation(a, work->frequency, t, rotation);
         for (int64_t row = t * heads; row < (t + 1) * heads; row++) {
             const void *x = assay_tensor_row(&a->x, row);
             void *y = assay_tensor_row(&a->y, row);
-            rotate_head(a, rotation, x, y);
-            copy_rest(a, x, y);
+            SIMD_NAME(rope_row)(a, rotation, x, y);
         }
     }
 }

@@ -88,16 +88,100 @@ static struct assay_floor floor_of(const void *arguments)
 }
 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-/* 8 elements a thread, whole warps, at most 256 threads; lists of 64 tokens and, with 512 threads,
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Groups of which three times top_k are there keep the list short: their first tokens are nearly
+ * the largest ones of all. */
+static int few_of(const struct sample_plan *plan, int64_t top_k)
+{
+    int warps = plan->blocks * plan->warps;
+    if (top_k > 0 && top_k <= 32 && plan->blocks >= 3 * top_k)
+        return plan->blocks;
+    return top_k > 0 && top_k <= plan->list / 4 && warps >= 3 * top_k ? warps : 0;
+}
+
+/* Whole cache lines of 128 bytes. */
+static int64_t take(int64_t *words, int64_t count)
+{
+    int64_t offset = *words;
+    *words += (count + 15) / 16 * 16;
+    return offset;
+}
+
+struct sample_plan sample_plan_of(const struct assay_sample_args *a)
+{
+    struct sample_plan plan = {.num_tiles = (a->limit + SAMPLE_TILE - 1) / SAMPLE_TILE,
+                               .warps = SAMPLE_SPLIT_WARPS,
+                               .rows = 32,
+                               .list = 1024,
+                               .bits = 11};
+    int64_t words = 0, top_k = a->top_k < a->limit ? a->top_k : 0;
+    plan.blocks = (int)((plan.num_tiles + plan.warps - 1) / plan.warps);
+    if (a->limit <= SAMPLE_SMALL) {
+        plan.warps = plan.num_tiles > 4 ? 2 : 1;
+        plan.blocks = (int)least(plan.num_tiles, 4);
+        plan.rows = 4;
+        plan.list = 32;
+        plan.bits = 6; /* a bin a thread at least */
+    }
+    plan.few = few_of(&plan, top_k);
+    plan.cuts_k = top_k > 0 && plan.few == 0;
+    plan.cuts_p = a->top_p < 1 && plan.few == 0;
+    plan.first_rank = take(&words, plan.blocks);
+    plan.first_id = take(&words, plan.blocks);
+    plan.sum = take(&words, plan.blocks);
+    plan.groups = take(&words, (int64_t)plan.blocks * plan.warps);
+    plan.state = take(&words, SAMPLE_STATE_WORDS);
+    plan.histograms = take(&words, INT64_C(4) << plan.bits);
+    plan.zeroed = SAMPLE_STATE_WORDS + (plan.cuts_k || plan.cuts_p ? INT64_C(4) << plan.bits : 0);
+    plan.tiles = take(&words, plan.num_tiles);
+    plan.list_rank = take(&words, plan.list);
+    plan.list_id = take(&words, plan.list);
+    plan.row_words = words;
+    return plan;
+}
+
+/* Up to a tile a warp: more tokens could overflow the limbs of a block's histogram. */
+static bool accepts_split(const void *arguments)
+{
+    int64_t limit = ((const struct assay_sample_args *)arguments)->limit;
+    return limit > SAMPLE_TILE && limit <= SAMPLE_SPLIT_BLOCKS * SAMPLE_SPLIT_WARPS * SAMPLE_TILE;
+}
+
+static size_t workspace_split(const assay_context *context, const void *arguments)
+{
+    const struct assay_sample_args *a = arguments;
+    struct sample_plan plan = sample_plan_of(a);
+    (void)context;
+    return (size_t)(least(a->ids.extent[0], plan.rows) * plan.row_words) * sizeof(uint64_t);
+}
+
+/* Four blocks of one warp, then of two, up to SAMPLE_SMALL; the groups whose first tokens bound
+ * top_k. */
+static const struct assay_boundary boundaries_split[] = {{"limit", SAMPLE_TILE},
+                                                         {"limit", 4 * SAMPLE_TILE},
+                                                         {"limit", 8 * SAMPLE_TILE},
+                                                         {"limit", SAMPLE_SMALL},
+                                                         {"T", 4},
+                                                         {"top_k", 1},
+                                                         {NULL, 0}};
+
+/* 8 elements a thread, whole warps, at most 256 threads; lists of 32 tokens and, with 512 threads,
  * of 1024. */
 static const struct assay_boundary boundaries_block[] = {
-    {"limit", 8},    {"limit", 64}, {"limit", 256}, {"limit", 2048},
-    {"limit", 8192}, {"top_k", 32}, {"top_k", 64},  {NULL, 0}};
+    {"limit", 8},    {"limit", 32}, {"limit", 256}, {"limit", 2048},
+    {"limit", 8192}, {"top_k", 32}, {NULL, 0}};
 #endif
 
 /* A row from the macro has its own comma. */
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("sample.split", sample_route_split, .profile = ASSAY_PROFILE_F64,
+                 .when = "256 < limit <= 524288", .accepts = accepts_split,
+                 .workspace = workspace_split, .boundaries = boundaries_split),
     DEVICE_ROUTE("sample.block", sample_route_block, .profile = ASSAY_PROFILE_F64,
                  .when = "all calls", .boundaries = boundaries_block),
 #endif

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "artifact/input_file.h"
 #include "core/core.h"
 #include "text/text_json.h"
 
@@ -27,7 +28,10 @@ static assay_status read_file(const char *dir, const char *name, bool may_be_mis
     } else if (status == ASSAY_E_NOT_FOUND && may_be_missing) {
         status = ASSAY_OK;
     } else {
-        (void)assay_fail(error, status, name, path, "%s", failure.message);
+        (void)assay_fail(error, status, name, path,
+                         "%s; a model needs it in its folder, or beside "
+                         "its .gguf file",
+                         failure.message);
     }
     assay_free(path);
     return status;
@@ -60,7 +64,13 @@ assay_status assay_tokenizer_open(const char *dir, assay_tokenizer **tokenizer,
     struct assay_tokenizer *made = assay_alloc_zero(1, sizeof *made);
     if (made == NULL)
         return assay_fail(error, ASSAY_E_MEMORY, "tokenizer", "tokenizer", "no memory");
-    assay_status status = read_tokenizer(made, dir, error);
+    char *folder = assay_input_folder(dir);
+    assay_status status = ASSAY_OK;
+    if (folder == NULL)
+        status = assay_fail(error, ASSAY_E_MEMORY, "tokenizer", "tokenizer", "no memory");
+    if (status == ASSAY_OK)
+        status = read_tokenizer(made, folder, error);
+    assay_free(folder);
     if (status == ASSAY_OK)
         *tokenizer = made;
     else

@@ -19,6 +19,10 @@ struct arithmetic {
     double exp_error, sigmoid_error;
     double limit;     /* sums of magnitudes stay below it [ATTENTION-5] */
     double dot_depth; /* additions of a score */
+    /* Tensor cores: relative and absolute remainders of a split query, relative remainder of a
+     * split weight, sum of the magnitudes of both parts, how far m may be above the largest score,
+     * what a weight's underflow is multiplied by. */
+    double query_split, query_tiny, weight_split, parts, above, unit;
 };
 
 /* One query head; arrays over its keys. */
@@ -34,9 +38,20 @@ struct sums {
     double *value;     /* sum a_j v_j */
     double *spread;    /* sum da_j |v_j - value| */
     double *magnitude; /* sum (a_j + da_j) |v_j| */
+    double *absolute;  /* sum |v_j| */
 };
 
 enum promise { PROMISED, NOT_FINITE, NOT_PROMISED };
+
+/* What a split query loses in one score. */
+static double split_loss(const struct arithmetic *m, const double *k, int64_t width,
+                         double magnitude)
+{
+    double sum = 0;
+    for (int64_t d = 0; d < width && m->query_tiny > 0; d++)
+        sum += fabs(k[d]);
+    return 1.001 * (m->query_split * magnitude + m->query_tiny * sum);
+}
 
 /* Scores and Delta. NOT_FINITE: the softmax is NaN by itself. */
 static enum promise measure_scores(const struct assay_attention_args *a, const struct arithmetic *m,
@@ -57,9 +72,10 @@ static enum promise measure_scores(const struct assay_attention_args *a, const s
             continue;
         if (!(magnitude * fmax(1, scale) < m->limit))
             return NOT_PROMISED;
-        double sum =
-            (oracle_gamma(m->dot_depth + 1, m->u) * magnitude + (double)width * m->tiny + dot.e) *
-            scale;
+        double sum = (oracle_gamma(m->dot_depth + 1, m->u) * magnitude * m->parts +
+                      fmax((double)width, m->dot_depth) * m->tiny + dot.e +
+                      split_loss(m, k + j * width, width, magnitude)) *
+                     scale;
         double product = oracle_gamma(2, m->u) * (fabs(score) + sum) + 2 * m->tiny;
         s->distance[j] = sum + product;
         top = fmax(top, score);
@@ -72,7 +88,8 @@ static enum promise measure_scores(const struct assay_attention_args *a, const s
         s->score[j] -= top; /* exact shift invariance: only differences matter from here on */
         if (s->score[j] == -INFINITY)
             continue;
-        s->distance[j] += m->u * (-s->score[j] + s->distance[j] + most) + 1.001 * m->exp_error;
+        s->distance[j] +=
+            m->u * (-s->score[j] + s->distance[j] + most + m->above) + 1.001 * m->exp_error;
         /* the scores' own rounding here, and that of the sums of score and distance */
         s->distance[j] += 8 * ORACLE_U64 * (size + s->distance[j]);
     }
@@ -136,7 +153,7 @@ static void measure_weights(const struct arithmetic *m, int64_t count, struct sc
         double high = 1 / (1 + exp(log_sum_without(&lower, s, j) - end_of(s, 1, j)));
         double low = 1 / (1 + exp(log_sum_without(&upper, s, j) - end_of(s, -1, j)));
         s->weight[j] = a;
-        s->deviation[j] = fmin(fmax(high - a, a - low), 1) + slack * a + 4 * m->tiny;
+        s->deviation[j] = fmin(fmax(high - a, a - low), 1) + slack * a + 4 * m->tiny * m->unit;
         if (s->score[j] == -INFINITY)
             s->deviation[j] = 0;
     }
@@ -146,13 +163,14 @@ static void measure_sums(const double *v, int64_t count, int64_t width, const st
                          struct sums *t)
 {
     for (int64_t d = 0; d < width; d++) {
-        t->value[d] = t->spread[d] = t->magnitude[d] = 0;
+        t->value[d] = t->spread[d] = t->magnitude[d] = t->absolute[d] = 0;
     }
     for (int64_t j = 0; j < count; j++) {
         for (int64_t d = 0; d < width; d++) {
             double x = v[j * width + d];
             t->value[d] += s->weight[j] * x;
             t->magnitude[d] += (s->weight[j] + s->deviation[j]) * fabs(x);
+            t->absolute[d] += fabs(x);
         }
     }
     for (int64_t j = 0; j < count; j++)
@@ -173,11 +191,17 @@ static void bound_element(const struct arithmetic *m, double depth, int64_t coun
         return;
     }
     double value = fabs(t->value[d]) + t->spread[d];
-    double values = oracle_gamma(depth + 1, m->u) * t->magnitude[d] + (double)count * m->tiny;
+    double values = oracle_gamma(depth + 1, m->u) * t->magnitude[d] * m->parts +
+                    fmax((double)count, m->weight_split > 0 ? depth : 0) * m->tiny * m->unit;
+    double input =
+        m->weight_split > 0
+            ? 1.001 * (m->weight_split * t->magnitude[d] + 0x1p-134 * m->unit * t->absolute[d])
+            : 0;
     double normaliser = oracle_gamma(depth + 3, m->u) * value;
     double functions = t->spread[d];
+    y->term[ORACLE_TERM_INPUT][at] = input * sigmoid;
     if (!isnan(gate)) {
-        double reach = value + values + normaliser;
+        double reach = value + values + input + normaliser;
         y->term[ORACLE_TERM_PRODUCTS][at] = m->u * reach * sigmoid + 2 * m->tiny;
         functions = functions * sigmoid + reach * (m->sigmoid_error * sigmoid + 2 * m->tiny);
     }
@@ -196,7 +220,7 @@ static bool scratch_create(const struct assay_attention_args *a, struct scratch 
 {
     size_t slots = (size_t)(effective_start(a) + a->q.extent[0]);
     size_t dk = (size_t)a->q.extent[2], dv = (size_t)a->v_cache.extent[2];
-    s->memory = malloc((dk + slots * (dk + dv) + 4 * slots + 3 * dv) * sizeof *s->memory);
+    s->memory = malloc((dk + slots * (dk + dv) + 4 * slots + 4 * dv) * sizeof *s->memory);
     if (s->memory == NULL)
         return false;
     double *next = s->memory;
@@ -211,15 +235,28 @@ static bool scratch_create(const struct assay_attention_args *a, struct scratch 
     TAKE(s->sums.value, dv);
     TAKE(s->sums.spread, dv);
     TAKE(s->sums.magnitude, dv);
+    TAKE(s->sums.absolute, dv);
 #undef TAKE
     return true;
 }
 
+/* What a weight's underflow counts: the largest weight before the division is at least the
+ * inverse. Sums that overflow are taken again with weights 2^-24 times as large. */
+static double weight_unit(const struct arithmetic *m, const double *v, int64_t count, int64_t width)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < count * width && m->weight_split > 0; i++)
+        largest = isfinite(v[i]) ? fmax(largest, fabs(v[i])) : largest;
+    if (m->weight_split == 0)
+        return 1;
+    return largest * (double)count * m->parts < m->limit ? 0x1p2 : 0x1p26;
+}
+
 static void bound_row(const struct assay_attention_args *a, const struct oracle_route *route,
-                      const struct arithmetic *m, int64_t row, struct scratch *s,
-                      struct oracle_output *y)
+                      struct arithmetic *m, int64_t row, struct scratch *s, struct oracle_output *y)
 {
     int64_t count = effective_start(a) + row / a->q.extent[1] + 1, width = a->v_cache.extent[2];
+    m->unit = weight_unit(m, s->v, count, width);
     oracle_get_row(&a->q, row, s->q);
     enum promise promise = measure_scores(a, m, s->q, s->k, count, &s->scores);
     for (int64_t d = 0; d < width && promise == NOT_PROMISED; d++)
@@ -246,12 +283,23 @@ void oracle_attention_bound(const void *args, const struct oracle_route *route,
                            .tiny = ORACLE_TINY32,
                            .exp_error = 0x1p-22,
                            .sigmoid_error = 0x1p-21,
-                           .limit = FLT_MAX * (1 - 0x1p-10)};
+                           .limit = FLT_MAX * (1 - 0x1p-10),
+                           .parts = 1};
     if (route->profile == ASSAY_PROFILE_F64) {
         m.u = ORACLE_U64;
         m.tiny = 0x1p-1000;
         m.exp_error = 0x1p-50;
         m.sigmoid_error = 0x1p-49;
+    }
+    bool uses_tensor_cores = route->profile == ASSAY_PROFILE_A16X2;
+    if (uses_tensor_cores) {
+        bool is_split = a->q.dtype == ASSAY_F32;
+        m.query_split = is_split ? 0x1p-17 : 0;
+        m.query_tiny = is_split ? 0x1p-134 : 0;
+        m.weight_split = 0x1p-17;
+        m.parts = 1 + 0x1p-6;
+        m.above = 1.4;
+        m.limit = FLT_MAX * (1 - 0x1p-5);
     }
     m.dot_depth = (double)oracle_depth(route, a->q.extent[2]);
     struct scratch s = {.memory = NULL};
@@ -271,5 +319,6 @@ void oracle_attention_bound(const void *args, const struct oracle_route *route,
     }
     free(s.memory);
     oracle_bound_output_rounding(y);
-    oracle_bound_rms(y, oracle_inputs_independent(), oracle_depth(route, effective_start(a) + 1));
+    int64_t chain = oracle_depth(route, effective_start(a) + 1);
+    oracle_bound_rms(y, oracle_inputs_independent(), uses_tensor_cores ? 0 : chain);
 }

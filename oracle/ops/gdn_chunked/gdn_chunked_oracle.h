@@ -14,6 +14,7 @@
 /* What a head's chunk has for all of its columns. Matrices are rows x rows, row-major, j <= i. */
 struct gdn_chunk {
     int64_t rows, key_dim;
+    bool on_tensor_cores;           /* profile a16x2; else binary32 arithmetic */
     const struct gdn_token *tokens; /* [rows] */
     double *exponent;               /* sums of g over (j, i] */
     double *solve, *solve_error;    /* beta_i (k_i . k_j) decay_ij, and a bound on its error */
@@ -33,6 +34,10 @@ struct gdn_chunk_column {
     double *state_error;                       /* [dk] of the new state */
     double *reach, *spread; /* [rows] scratch: |delta| with errors, error of delta */
 };
+
+/* ref's values and, in aux, errors; without `values` the errors alone. */
+assay_status gdn_chunked_evaluate(const struct assay_gdn_chunked_args *args, bool on_tensor_cores,
+                                  bool values, struct oracle_output *outputs);
 
 void gdn_chunk_prepare(struct gdn_chunk *chunk, const double *g);
 void gdn_chunk_errors(const struct gdn_chunk *chunk, struct gdn_chunk_column *column);

@@ -13,6 +13,7 @@
 #include "words.h"
 
 struct head {
+    bool keeps_values; /* the outputs' values are there already, only errors are wanted */
     struct gdn_token *tokens;
     double *memory;
     double *q, *k, *g, *v, *delta, *o, *own; /* [T, dk] and [T] */
@@ -84,13 +85,15 @@ static void load_head(struct head *h, const struct assay_gdn_chunked_args *a, in
 
 /* The contract leaves non-finite values of a head free from their chunk on [GDNCHUNK-9]: value 0
  * and no bound, so that the element is not judged. */
-static void put(struct oracle_output *out, int64_t at, double value, double own, double products,
-                double accumulation, double storage)
+static void put(const struct head *h, struct oracle_output *out, int64_t at, double value,
+                double own, double products, double accumulation, double storage)
 {
     bool free_choice = !isfinite(value);
     double p = gdn_bound(products, 0), a = gdn_bound(accumulation, 0), s = gdn_bound(storage, 0);
-    out->value[at] = free_choice ? 0 : value;
-    out->own[at] = free_choice ? 0 : gdn_bound(own, 0);
+    if (!h->keeps_values) {
+        out->value[at] = free_choice ? 0 : value;
+        out->own[at] = free_choice ? 0 : gdn_bound(own, 0);
+    }
     out->aux[GDN_AUX_PRODUCTS][at] = free_choice ? INFINITY : p;
     out->aux[GDN_AUX_ACCUMULATION][at] = free_choice ? 0 : a;
     out->aux[GDN_AUX_STORAGE][at] = free_choice ? 0 : s;
@@ -131,7 +134,7 @@ static void run_chunk(struct head *h, const struct assay_gdn_chunked_args *a, in
     bool finite = all_finite(h->start, key_dim) && all_finite(h->column.state, key_dim) &&
                   all_finite(h->delta + first, rows);
     for (int64_t i = 0; i < rows; i++)
-        put(out, ((first + i) * heads + head) * value_dim + n, finite ? h->o[first + i] : NAN,
+        put(h, out, ((first + i) * heads + head) * value_dim + n, finite ? h->o[first + i] : NAN,
             h->own[first + i], h->errors.products[i], h->errors.accumulation[i],
             h->errors.storage[i]);
 }
@@ -186,7 +189,7 @@ static void finish_column(const struct head *h, const struct assay_gdn_chunked_a
         int64_t at = (head * key_dim + d) * value_dim + n;
         double value = h->column.state[d];
         if (ran)
-            put(state, at, finite ? value : NAN, h->column.arithmetic[d] * GDN_OWN_SHARE,
+            put(h, state, at, finite ? value : NAN, h->column.arithmetic[d] * GDN_OWN_SHARE,
                 h->errors.state_error[d], 0, h->errors.storage_norm);
         else
             state->value[at] = value;
@@ -228,16 +231,17 @@ static void run_head(struct head *h, const struct assay_gdn_chunked_args *a, int
     }
 }
 
-static assay_status ref(const void *args, struct oracle_output *outputs)
+assay_status gdn_chunked_evaluate(const struct assay_gdn_chunked_args *a, bool on_tensor_cores,
+                                  bool values, struct oracle_output *outputs)
 {
-    const struct assay_gdn_chunked_args *a = args;
     int64_t tokens = a->q.extent[0], key_dim = a->q.extent[2], value_dim = a->v.extent[2];
-    struct head h = {.tokens = NULL};
+    struct head h = {.keeps_values = !values};
     double *memory = calloc((size_t)(value_dim * (2 * key_dim + 4)), sizeof *memory);
     struct saved s = {.state = memory,
                       .arithmetic = memory + value_dim * key_dim,
                       .norms = memory + 2 * value_dim * key_dim};
     bool good = head_create(&h, tokens, key_dim, tokens < a->chunk ? tokens : a->chunk);
+    h.chunk.on_tensor_cores = on_tensor_cores;
     if (good && memory != NULL)
         for (int64_t head = 0; head < a->v.extent[1]; head++)
             run_head(&h, a, head, &s, outputs);
@@ -246,6 +250,11 @@ static assay_status ref(const void *args, struct oracle_output *outputs)
     free(h.memory);
     free(memory);
     return status;
+}
+
+static assay_status ref(const void *args, struct oracle_output *outputs)
+{
+    return gdn_chunked_evaluate(args, false, true, outputs);
 }
 
 static double work(const void *args)

@@ -48,7 +48,7 @@ static const struct case_param params[] = {
     {.name = "D", .kind = CASE_COUNT, .lo = 1, .hi = 512, .fallback = 64, .values = widths},
     {.name = "Dv", .kind = CASE_COUNT, .lo = 1, .hi = 512, .fallback = 64, .values = widths},
     {.name = "q", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
-    {.name = "cache", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
+    {.name = "cache", .kind = CASE_FORMAT, .fallback = ASSAY_BF16, .formats = FLOATS},
     {.name = "gate", .kind = CASE_CHOICE, .hi = 2, .fallback = GATE_SEPARATE, .names = gate_names},
     {.name = "g", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
     {.name = "y", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},

@@ -5,6 +5,7 @@
 #include "gdn_chunked_mutants.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "gdn_case.h"
 
@@ -18,6 +19,25 @@ static const struct case_param params[] = {
     GDN_FORMAT_PARAMS,
 };
 
+/* What the route on tensor cores asks for; enough for two chunks and two strips of columns. */
+static void suit_tensor_cores(struct assay_case *c)
+{
+    static const int64_t lengths[] = {33, 48, 63, 64};
+    int64_t tokens = case_get(c, "T"), chunk = case_get(c, "chunk");
+    case_set(c, "state", ASSAY_F32);
+    case_set(c, "dk", 128);
+    if (chunk < 33 || chunk > 64)
+        case_set(c, "chunk", lengths[chunk % 4]);
+    case_set(c, "dv", 1 + (case_get(c, "dv") - 1) % 34);
+    if (tokens > 72 && (tokens < 127 || tokens > 129))
+        case_set(c, "T", 65 + tokens % 8);
+    if (tokens > 16) {
+        bool is_large = tokens > 64 && case_get(c, "chunk") < 64;
+        case_set(c, "Hk", 1);
+        case_set(c, "r", is_large ? 1 : 1 + (case_get(c, "r") - 1) % 2);
+    }
+}
+
 static void adjust(struct assay_case *c)
 {
     gdn_adjust(c);
@@ -28,6 +48,8 @@ static void adjust(struct assay_case *c)
         case_set(c, "T", 3 + case_get(c, "T") % 8);
     }
     gdn_limit(c);
+    if (strstr(c->route, ".tensor.") != NULL)
+        suit_tensor_cores(c);
     /* fp16 roundings, one a chunk, of many undamped chunks add up to more than a bound can tell
      * apart */
     int64_t most = 40 * case_get(c, "chunk");

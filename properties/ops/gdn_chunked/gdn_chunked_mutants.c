@@ -10,7 +10,7 @@
 
 #include "words.h"
 
-enum fault { FAULT_TABLE(MUTANT_ENUM) };
+enum fault { FAULT_TABLE(MUTANT_ENUM) SPLIT_TABLE(MUTANT_ENUM) };
 
 /* A head's chunk at work. */
 struct work {
@@ -49,12 +49,19 @@ static double decay(const struct work *w, int64_t i, int64_t j)
     return (double)expf(j < i ? exponent : -exponent);
 }
 
+/* An operand of a sum over dk. */
+static double operand(const struct work *w, double x)
+{
+    return w->fault == LOW_PARTS_LOST ? oracle_round(x, ASSAY_BF16) : x;
+}
+
 static double dot(const struct work *w, const struct assay_tensor *a, int64_t i,
                   const struct assay_tensor *b, int64_t j)
 {
     double sum = 0;
     for (int64_t d = 0; d < w->key_dim; d++)
-        sum += oracle_get(a, key_row(w, i) + d) * oracle_get(b, key_row(w, j) + d);
+        sum += operand(w, oracle_get(a, key_row(w, i) + d)) *
+               operand(w, oracle_get(b, key_row(w, j) + d));
     return sum;
 }
 
@@ -78,7 +85,7 @@ static double against(const struct work *w, const struct assay_tensor *a, int64_
 {
     double sum = 0;
     for (int64_t d = 0; d < w->key_dim; d++)
-        sum += oracle_get(a, key_row(w, i) + d) * w->start[d];
+        sum += operand(w, oracle_get(a, key_row(w, i) + d)) * operand(w, w->start[d]);
     return sum;
 }
 
@@ -158,7 +165,10 @@ static assay_status run(const void *args, enum fault fault)
 }
 
 FAULT_TABLE(MUTANT_RUN)
+SPLIT_TABLE(MUTANT_RUN)
 
-#define ROW(...) MUTANT("gdn_chunked", ASSAY_PROFILE_F32, __VA_ARGS__)
+#define ROW(...)       MUTANT("gdn_chunked", ASSAY_PROFILE_F32, __VA_ARGS__)
+#define SPLIT_ROW(...) MUTANT("gdn_chunked", ASSAY_PROFILE_A16X2, __VA_ARGS__)
 
-const struct case_mutant gdn_chunked_mutants[GDN_CHUNKED_NUM_MUTANTS] = {FAULT_TABLE(ROW)};
+const struct case_mutant gdn_chunked_mutants[GDN_CHUNKED_NUM_MUTANTS] = {
+    FAULT_TABLE(ROW) SPLIT_TABLE(SPLIT_ROW)};

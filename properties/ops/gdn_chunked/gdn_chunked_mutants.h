@@ -27,7 +27,11 @@
     X(STATE_LOST, "state_lost", "the state is not written back", "B060")                           \
     X(ONE_ELEMENT, "one_element", "one element of the state is off by 2^-9", "")
 
-enum { GDN_CHUNKED_NUM_MUTANTS = 0 FAULT_TABLE(MUTANT_COUNT) };
+/* The same for rows that claim profile a16x2. */
+#define SPLIT_TABLE(X) \
+    X(LOW_PARTS_LOST, "low_parts_lost", "sums over dk take operands that are rounded to bf16", "")
+
+enum { GDN_CHUNKED_NUM_MUTANTS = 0 FAULT_TABLE(MUTANT_COUNT) SPLIT_TABLE(MUTANT_COUNT) };
 extern const struct case_mutant gdn_chunked_mutants[GDN_CHUNKED_NUM_MUTANTS];
 
 #endif

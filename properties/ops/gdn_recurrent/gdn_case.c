@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "trial.h"
 #include "words.h"
 
 const int64_t gdn_key_heads[] = {1, 2, 3, -1};
@@ -101,6 +102,8 @@ struct values gdn_finite_values(const struct assay_case *c)
 static void normalise(struct trial *trial, const struct assay_tensor *k)
 {
     int64_t width = k->extent[2];
+    if (trial_find(trial, "k")->is_virtual) /* only measured: nothing to read */
+        return;
     for (int64_t row = 0; row < assay_tensor_rows(k); row++) {
         double squares = 0;
         for (int64_t i = 0; i < width; i++)

@@ -55,6 +55,8 @@ static void fit_route(struct assay_case *c)
         case_set(c, "T", 1);
     if (strncmp(c->route, "linear.small.", 13) == 0 && rows > 32)
         case_set(c, "T", 32);
+    if (strncmp(c->route, "linear.cublas.", 14) == 0 && rows > 0 && rows <= 32)
+        case_set(c, "T", rows + 32);
 }
 
 /* Keeps a case short: a long K keeps all of K and gives up rows of w, a large N gives up K, then T.

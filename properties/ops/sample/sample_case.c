@@ -37,8 +37,8 @@ static const char *const step_at_names[] = {"absent", "above_0", "below_0"};
 
 /* The base case has all filters and penalties on, so that one change at a time meets them all. */
 static const struct case_param params[] = {
-    {.name = "T", .kind = CASE_COUNT, .lo = 0, .hi = 4096, .fallback = 64, .values = row_counts},
-    {.name = "limit", .kind = CASE_COUNT, .lo = 1, .hi = 300000, .fallback = 50, .values = limits},
+    {.name = "T", .kind = CASE_COUNT, .lo = 0, .hi = 4096, .fallback = 5, .values = row_counts},
+    {.name = "limit", .kind = CASE_COUNT, .lo = 1, .hi = 300000, .fallback = 300, .values = limits},
     {.name = "padding", .kind = CASE_COUNT, .lo = 0, .hi = 1000, .fallback = 5, .values = paddings},
     {.name = "logits", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
     {.name = "spread", .kind = CASE_CHOICE, .hi = 2, .names = spread_names},
@@ -60,7 +60,7 @@ static const struct case_param params[] = {
 
 static void adjust(struct assay_case *c)
 {
-    const int64_t max_elements = 12000;
+    const int64_t max_elements = 5000;
     if (case_get(c, "T") * case_get(c, "limit") > max_elements)
         case_set(c, "T", 1 + max_elements / case_get(c, "limit"));
     if (c->layout == CASE_INPLACE)
