@@ -35,6 +35,9 @@ struct assay_map {
 ASSAY_MUST_USE assay_status assay_map_open(const char *path, struct assay_map *map,
                                            struct assay_error *error);
 void assay_map_close(struct assay_map *map);
+/* The range will not be read soon: its whole pages may leave memory. Their content stays, whatever
+ * memory it is. A hint, which cannot fail. */
+void assay_map_drop(const void *data, size_t bytes);
 
 /* A file that appears under its name only when complete: written to a temporary name in the same
  * folder, flushed to disk and renamed by commit. A path that is there and is no regular file

@@ -68,6 +68,20 @@ void assay_map_close(struct assay_map *map)
     *map = (struct assay_map){NULL, 0};
 }
 
+void assay_map_drop(const void *data, size_t bytes)
+{
+#if defined(MADV_PAGEOUT)
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)data + page - 1) / page * page;
+    const uintptr_t last = ((uintptr_t)data + bytes) / page * page;
+    if (last > first)
+        (void)madvise((void *)first, last - first, MADV_PAGEOUT);
+#else
+    (void)data;
+    (void)bytes;
+#endif
+}
+
 /* A device, pipe or terminal must not be replaced by a regular file: it is written in place. */
 static bool is_special(const char *path)
 {

@@ -23,10 +23,12 @@ static const char *const changes[ASSAY_NUM_TRADES] = {
 
 /* The format that a trade sets. Two trades of one slot exclude each other: a session stores it in
  * one format only. */
-enum slot { SLOT_GDN_STATE };
+enum slot { SLOT_GDN_STATE, SLOT_EMBEDDING, SLOT_LM_HEAD };
 
 static const enum slot slots[ASSAY_NUM_TRADES] = {
-    [ASSAY_TRADE_GDN_STATE_FP16] = SLOT_GDN_STATE,
+    [ASSAY_TRADE_GDN_STATE_FP16] = SLOT_GDN_STATE, [ASSAY_TRADE_EMBEDDING_Q4] = SLOT_EMBEDDING,
+    [ASSAY_TRADE_EMBEDDING_Q6] = SLOT_EMBEDDING,   [ASSAY_TRADE_LM_HEAD_Q6] = SLOT_LM_HEAD,
+    [ASSAY_TRADE_LM_HEAD_Q4] = SLOT_LM_HEAD,
 };
 
 static bool is_trade(enum assay_trade trade)
@@ -90,7 +92,8 @@ static assay_status check_set(assay_trade_set set, struct assay_error *error)
         for (unsigned j = i + 1; j < ASSAY_NUM_TRADES; j++)
             if ((set >> i & 1u) != 0 && (set >> j & 1u) != 0 && slots[i] == slots[j])
                 return assay_fail(error, ASSAY_E_EXCLUSIVE, "precision", names[i],
-                                  "cannot be combined with %s: both set the same format", names[j]);
+                                  "cannot be combined with %s: both set the same format; drop one",
+                                  names[j]);
     return ASSAY_OK;
 }
 
@@ -123,12 +126,22 @@ assay_status assay_trade_set_parse(const char *text, assay_trade_set *set,
     return ASSAY_OK;
 }
 
+/* The format of the one that the set holds. */
+static enum assay_weight_format pick(assay_trade_set set, enum assay_trade q4, enum assay_trade q6)
+{
+    if (holds(set, q4))
+        return ASSAY_WEIGHT_Q4G64;
+    return holds(set, q6) ? ASSAY_WEIGHT_Q6G64 : ASSAY_NUM_WEIGHT_FORMATS;
+}
+
 assay_status assay_precision_resolve(assay_trade_set set, struct assay_precision *precision,
                                      struct assay_error *error)
 {
     ASSAY_TRY(check_set(set, error));
     precision->gdn_state = holds(set, ASSAY_TRADE_GDN_STATE_FP16) ? ASSAY_F16 : ASSAY_F32;
     precision->kv_cache = ASSAY_BF16;
+    precision->embedding = pick(set, ASSAY_TRADE_EMBEDDING_Q4, ASSAY_TRADE_EMBEDDING_Q6);
+    precision->lm_head = pick(set, ASSAY_TRADE_LM_HEAD_Q4, ASSAY_TRADE_LM_HEAD_Q6);
     return ASSAY_OK;
 }
 
@@ -136,10 +149,18 @@ const char *const *assay_trade_coverage_routes(enum assay_trade trade)
 {
     static const char *const gdn_state_fp16[] = {"gdn_recurrent.state16", "gdn_chunked.state16",
                                                  NULL};
+    static const char *const embedding[] = {"embedding_grouped.", NULL};
+    static const char *const linear[] = {"linear_grouped.", NULL};
     static const char *const none[] = {NULL};
     switch (trade) {
     case ASSAY_TRADE_GDN_STATE_FP16:
         return gdn_state_fp16;
+    case ASSAY_TRADE_EMBEDDING_Q4:
+    case ASSAY_TRADE_EMBEDDING_Q6:
+        return embedding;
+    case ASSAY_TRADE_LM_HEAD_Q6:
+    case ASSAY_TRADE_LM_HEAD_Q4:
+        return linear;
     case ASSAY_NUM_TRADES:
         break;
     }

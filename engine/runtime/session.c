@@ -6,7 +6,7 @@
 
 #include "core/core.h"
 #include "numeric/float_words.h"
-#include "runtime/device_weights.h"
+#include "runtime/session_weights.h"
 #include "runtime/step_graphs.h"
 
 #define WHERE "session"
@@ -84,13 +84,8 @@ static assay_status set_weights(assay_session *session, struct assay_error *erro
     if (!assay_model_can_run(session->model))
         return assay_fail(error, ASSAY_E_ARG, WHERE, "model",
                           "was opened to read its rows; open it with assay_model_open");
-    session->schedule.weights = model_bound_weights(session->model);
-    if (!session->on_device)
-        return ASSAY_OK;
-    ASSAY_TRY(
-        device_weights_acquire(session->context, session->model, &session->device_weights, error));
-    session->schedule.weights = session->device_weights;
-    return ASSAY_OK;
+    return session_weights_acquire(session->context, session->model, &session->precision,
+                                   &session->schedule.weights, error);
 }
 
 static assay_status initialise(assay_session *session, const struct assay_session_options *options,
@@ -146,7 +141,7 @@ void assay_session_destroy(assay_session *session)
         return;
     step_graphs_destroy(session->graphs);
     session_free(session);
-    device_weights_release(session->device_weights);
+    session_weights_release(session->schedule.weights);
     assay_free(session);
 }
 

@@ -57,8 +57,7 @@ struct assay_session {
     bool broken;    /* a pass failed half-way: states and length no longer belong together */
     bool on_device; /* ops read memory that the host cannot */
     bool by_record; /* decode steps take start and step from the record (all backends but cpu) */
-    const struct model_weights *device_weights; /* NULL where ops read the mapped files */
-    struct step_graphs *graphs;                 /* NULL: no graphs */
+    struct step_graphs *graphs; /* NULL: no graphs */
 
     /* All that a sequence remembers, one buffer of the context each. The KV caches are never
      * cleared: slots at or beyond the length are never read. */

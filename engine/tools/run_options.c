@@ -27,13 +27,13 @@ enum {
     KEY_PRESENCE,
     KEY_FREQUENCY,
     KEY_SEED,
-    KEY_GDN_STATE_FP16,
     KEY_UNGATED,
     KEY_LEDGER,
     KEY_STATS,
     KEY_BACKEND,
     KEY_DEVICE,
-    KEY_CUDA_GRAPHS
+    KEY_CUDA_GRAPHS,
+    KEY_TRADE /* the first trade; the others follow */
 };
 
 static const struct argp_option option_table[] = {
@@ -53,10 +53,12 @@ static const struct argp_option option_table[] = {
     {"seed", KEY_SEED, "N", 0, "Seed of the sampling (default 0)", 2},
     {"presence", KEY_PRESENCE, "X", 0, "Penalty once for a token already generated", 2},
     {"frequency", KEY_FREQUENCY, "X", 0, "Penalty for each time it was generated", 2},
-    {NULL, 0, NULL, 0, "Precision:", 3},
-    {"gdn-state-fp16", KEY_GDN_STATE_FP16, NULL, 0,
-     "Keep the recurrent states in fp16; needs a passing gate record", 3},
-    {"ledger", KEY_LEDGER, "FILE", 0, "Gate records to look in", 3},
+    {NULL, 0, NULL, 0, "Precision (a trade needs a passing gate record):", 3},
+#define TRADE_OPTION(enumerator, name, change) \
+    {name, KEY_TRADE + ASSAY_TRADE_##enumerator, NULL, 0, "Trade: " change, 3},
+    ASSAY_TRADE_TABLE(TRADE_OPTION)
+#undef TRADE_OPTION
+        {"ledger", KEY_LEDGER, "FILE", 0, "Gate records to look in", 3},
 #ifdef ASSAY_ALLOW_UNGATED
     {"ungated", KEY_UNGATED, NULL, 0,
      "Use the lossy option without a gate record; marks the output", 3},
@@ -204,6 +206,10 @@ static void check(const struct parsing *parsing, const struct argp_state *state)
     if (options->ungated && options->ledger != NULL)
         argp_error(state, "--ungated and --ledger exclude each other: an ungated run looks in no "
                           "ledger");
+    struct assay_precision precision;
+    struct assay_error error = {.status = ASSAY_OK};
+    if (assay_precision_resolve(options->trades, &precision, &error) != ASSAY_OK)
+        argp_error(state, "--%s %s", error.what, error.message);
     if (options->trades == 0 && (options->ungated || options->ledger != NULL))
         argp_error(state, "%s has no effect without a lossy option such as --gdn-state-fp16",
                    options->ungated ? "--ungated" : "--ledger");
@@ -213,6 +219,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct parsing *parsing = state->input;
     struct run_options *options = parsing->options;
+    if (key >= KEY_TRADE && key < KEY_TRADE + ASSAY_NUM_TRADES) {
+        options->trades |= 1u << (unsigned)(key - KEY_TRADE);
+        return 0;
+    }
     switch (key) {
     case KEY_PROMPT:
         options->prompt = text;
@@ -228,9 +238,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_MAX_NEW:
         options->max_new_tokens = tool_integer(state, "--max-new", text, 0, INT32_MAX);
-        return 0;
-    case KEY_GDN_STATE_FP16:
-        options->trades |= 1u << ASSAY_TRADE_GDN_STATE_FP16;
         return 0;
     case KEY_UNGATED:
         options->ungated = true;

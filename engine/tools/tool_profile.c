@@ -14,8 +14,8 @@ enum {
     KEY_CUDA_GRAPHS,
     KEY_CHUNK,
     KEY_STEPS,
-    KEY_GDN_STATE_FP16,
-    KEY_JSON
+    KEY_JSON,
+    KEY_TRADE /* the first trade; the others follow */
 };
 
 static const struct argp_option option_table[] = {
@@ -27,9 +27,13 @@ static const struct argp_option option_table[] = {
     {"context", 'c', "N", 0, "Tokens before what is measured (default 512)", 0},
     {"chunk", KEY_CHUNK, "N", 0, "Tokens of the prefill chunk (default 512)", 0},
     {"steps", KEY_STEPS, "N", 0, "Decode steps to average (default 32)", 0},
-    {"gdn-state-fp16", KEY_GDN_STATE_FP16, NULL, 0, "Measure with recurrent states in fp16", 0},
     {"json", KEY_JSON, NULL, 0, "Print JSON", 0},
-    {0},
+    {NULL, 0, NULL, 0, "Measure with a trade:", 1},
+#define TRADE_OPTION(enumerator, name, change) \
+    {name, KEY_TRADE + ASSAY_TRADE_##enumerator, NULL, 0, change, 1},
+    ASSAY_TRADE_TABLE(TRADE_OPTION)
+#undef TRADE_OPTION
+        {0},
 };
 
 static const char doc[] =
@@ -46,6 +50,10 @@ static const char doc[] =
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct profile_options *options = state->input;
+    if (key >= KEY_TRADE && key < KEY_TRADE + ASSAY_NUM_TRADES) {
+        options->trades |= 1u << (unsigned)(key - KEY_TRADE);
+        return 0;
+    }
     switch (key) {
     case KEY_BACKEND:
         options->context.backend = tool_backend(state, text);
@@ -70,9 +78,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_STEPS:
         options->steps = tool_integer(state, "--steps", text, 1, 100000);
-        return 0;
-    case KEY_GDN_STATE_FP16:
-        options->trades |= (assay_trade_set)1 << ASSAY_TRADE_GDN_STATE_FP16;
         return 0;
     case KEY_JSON:
         options->json = true;

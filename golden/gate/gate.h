@@ -90,7 +90,8 @@ struct gate_policy {
     char owner[64];
     char expires[16]; /* last valid day, 2027-11-30 */
     char digest[65];  /* of the policy's text */
-    double limit[GATE_NUM_LIMITS];
+    bool required[GATE_NUM_EVIDENCE];
+    double limit[GATE_NUM_LIMITS]; /* INFINITY: reported, not limited */
 };
 
 /* Reads the policy of one trade out of text[0, bytes); every part of the text is checked, also the

@@ -65,6 +65,17 @@ static assay_status collect(struct gate_bench *bench, gate_collector *collector,
 {
     struct assay_error problem = {0};
     const double start = now();
+    bool required = false;
+    for (int i = 0; i < num_taken; i++) {
+        struct gate_item *item = &bench->result->item[taken[i]];
+        required = required || bench->result->policy.required[taken[i]];
+        item->taken = GATE_NOT_APPLICABLE;
+        snprintf(item->note, sizeof item->note, "not required by the policy");
+    }
+    if (!required)
+        return ASSAY_OK;
+    for (int i = 0; i < num_taken; i++)
+        bench->result->item[taken[i]] = (struct gate_item){.taken = GATE_NOT_TAKEN};
     const assay_status status = collector(bench, &problem);
     for (int i = 0; i < num_taken; i++) {
         struct gate_item *item = &bench->result->item[taken[i]];

@@ -13,7 +13,7 @@ static enum gate_state judge_limit(const struct gate_result *result, enum gate_l
     const struct gate_limit_row *row = &gate_limit_rows[limit];
     const struct gate_item *item = &result->item[row->evidence];
     const double value = result->measured[limit], bound = result->policy.limit[limit];
-    if (item->taken == GATE_NOT_APPLICABLE)
+    if (item->taken == GATE_NOT_APPLICABLE || !result->policy.required[row->evidence])
         return GATE_UNUSED;
     if (item->taken == GATE_NOT_TAKEN)
         return GATE_MISSING;

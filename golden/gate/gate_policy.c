@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a policy. Nothing is optional and nothing is ignored: a key that is misspelt would be a
- * limit that is not checked.
+ * Reads a policy. No key is optional and none is ignored: a key that is misspelt would be a limit
+ * that is not checked. What a trade does without is said in words.
  *
  *   {"version": N, "trades": {TRADE: {"owner": "...", "expires": "YYYY-MM-DD",
- *     "evidence": {EVIDENCE: {LIMIT: number, ...}, ...}}}}
+ *     "evidence": {EVIDENCE: {LIMIT: number or "reported", ...} or "not required", ...}}}}
  */
 #include "gate.h"
 
@@ -61,9 +61,17 @@ static bool is_string(const json_t *value)
 {
     return json_is_string(value);
 }
-static bool is_number(const json_t *value)
+static bool is_word(const json_t *value, const char *word)
 {
-    return json_is_number(value);
+    return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
+}
+static bool is_number_or_word(const json_t *value)
+{
+    return json_is_number(value) || is_word(value, "reported");
+}
+static bool is_object_or_word(const json_t *value)
+{
+    return json_is_object(value) || is_word(value, "not required");
 }
 static bool is_integer(const json_t *value)
 {
@@ -96,7 +104,13 @@ static assay_status read_limit(const struct reader *r, const json_t *object, con
                                const struct gate_limit_row *row, double *limit)
 {
     json_t *value;
-    TRY(member(r, object, place, row->key, "a number", is_number, &value));
+    TRY(member(r, object, place, row->key, "a number or \"reported\"", is_number_or_word, &value));
+    if (json_is_string(value) && row->side == GATE_LEAST)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, place,
+                          "\"%s\" must be a number: no evidence decides nothing", row->key);
+    *limit = INFINITY;
+    if (json_is_string(value)) /* any value but NaN will do */
+        return ASSAY_OK;
     *limit = json_number_value(value);
     if (!isfinite(*limit) || *limit < 0.0)
         return assay_fail(r->error, ASSAY_E_PARSE, r->file, place,
@@ -118,7 +132,14 @@ static assay_status read_evidence(const struct reader *r, const json_t *object, 
         json_t *item;
         snprintf(above, sizeof above, "%.48s.evidence", trade);
         snprintf(place, sizeof place, "%.60s.%s", above, name);
-        TRY(member(r, object, above, name, "an object", is_object, &item));
+        TRY(member(r, object, above, name, "an object or \"not required\"", is_object_or_word,
+                   &item));
+        policy->required[e] = json_is_object(item);
+        if (!policy->required[e] && e == GATE_OPS)
+            return assay_fail(r->error, ASSAY_E_PARSE, r->file, above,
+                              "\"%s\" is required of every trade", name);
+        if (!policy->required[e])
+            continue;
         for (int i = 0; i < GATE_NUM_LIMITS; i++)
             if ((int)gate_limit_rows[i].evidence == e)
                 keys[num_keys++] = gate_limit_rows[i].key;

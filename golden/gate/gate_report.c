@@ -4,6 +4,7 @@
  */
 #include "gate_report.h"
 
+#include <math.h>
 #include <string.h>
 
 void gate_report_escape(FILE *out, const char *text)
@@ -32,7 +33,12 @@ void gate_report_escape(FILE *out, const char *text)
 void gate_report_limit(const struct gate_result *result, enum gate_limit limit, char text[32])
 {
     const bool most = gate_limit_rows[limit].side == GATE_MOST;
-    snprintf(text, 32, "%s %.6g", most ? "<=" : ">=", result->policy.limit[limit]);
+    if (isinf(result->policy.limit[limit]))
+        snprintf(text, 32, "reported");
+    else if (!result->policy.required[gate_limit_rows[limit].evidence])
+        snprintf(text, 32, "not required");
+    else
+        snprintf(text, 32, "%s %.6g", most ? "<=" : ">=", result->policy.limit[limit]);
 }
 
 void gate_report_value(const struct gate_result *result, enum gate_limit limit, char text[32])

@@ -32,10 +32,11 @@ static json_t *limits_of(const struct gate_result *result, enum gate_evidence ev
         const bool taken = result->item[row->evidence].taken == GATE_TAKEN;
         if (row->evidence != evidence)
             continue;
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:f, s:s}", "key", row->key, "what", row->what,
-                            "value", taken ? number(result->measured[i]) : json_null(), "limit",
-                            result->policy.limit[i], "state", gate_state_name(result->state[i])));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "key", row->key, "what",
+                                              row->what, "value",
+                                              taken ? number(result->measured[i]) : json_null(),
+                                              "limit", number(result->policy.limit[i]), "state",
+                                              gate_state_name(result->state[i])));
     }
     return list;
 }

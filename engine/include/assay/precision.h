@@ -11,6 +11,7 @@
 
 #include <assay/status.h>
 #include <assay/tensor.h>
+#include <assay/weights.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +21,11 @@ extern "C" {
 #define ASSAY_TRADE_TABLE(X)                                                                      \
     X(GDN_STATE_FP16, "gdn-state-fp16",                                                           \
       "recurrent state of the Gated DeltaNet layers stored in fp16 between steps, arithmetic in " \
-      "fp32")
+      "fp32")                                                                                     \
+    X(EMBEDDING_Q4, "embedding-q4", "embedding rows stored as q4g64, encoded as the model loads") \
+    X(EMBEDDING_Q6, "embedding-q6", "embedding rows stored as q6g64, encoded as the model loads") \
+    X(LM_HEAD_Q6, "lm-head-q6", "output head stored as q6g64, encoded as the model loads")        \
+    X(LM_HEAD_Q4, "lm-head-q4", "output head stored as q4g64, encoded as the model loads")
 
 enum assay_trade {
 #define ASSAY_TRADE_ENUM(enumerator, name, change) ASSAY_TRADE_##enumerator,
@@ -46,6 +51,8 @@ ASSAY_MUST_USE assay_status assay_trade_set_parse(const char *text, assay_trade_
 struct assay_precision {
     enum assay_dtype gdn_state; /* f32, or f16 with gdn-state-fp16 */
     enum assay_dtype kv_cache;  /* bf16 (the models' own format) */
+    /* ASSAY_NUM_WEIGHT_FORMATS: as the model stores it. */
+    enum assay_weight_format embedding, lm_head;
 };
 ASSAY_MUST_USE assay_status assay_precision_resolve(assay_trade_set set,
                                                     struct assay_precision *precision,

@@ -43,14 +43,18 @@ static const struct {
     {"2027-11-30", "30.11.2027", "gdn-state-fp16", "must be a date such as"},
     {"\"drift\"", "\"drfit\"", "gdn-state-fp16.evidence", "unknown key \"drfit\""},
     {"\"faults_most\": 0", "\"faults_most\": \"0\"", "gdn-state-fp16.evidence.greedy",
-     "\"faults_most\" must be a number, is a string"},
+     "\"faults_most\" must be a number or \"reported\", is a string"},
+    {"\"steps_least\": 4096", "\"steps_least\": \"reported\"", "gdn-state-fp16.evidence.drift",
+     "no evidence decides nothing"},
+    {"{\"cases_least\": 100, \"failures_most\": 0}", "\"not required\"", "gdn-state-fp16.evidence",
+     "\"op-verdicts\" is required of every trade"},
     {"\"faults_most\": 0", "\"faults_most\": -1", "gdn-state-fp16.evidence.greedy", ">= 0, is -1"},
     {"\"faults_most\"", "\"faults_max\"", "gdn-state-fp16.evidence.greedy",
      "unknown key \"faults_max\""},
     {"\"steps_least\": 4096", "\"steps_least\": 0", "gdn-state-fp16.evidence.drift",
      "no evidence decides nothing"},
     {"\"failures_most\": 0", "\"failures_most\": true", "gdn-state-fp16.evidence.op-verdicts",
-     "must be a number, is true, false or null"},
+     "must be a number or \"reported\", is true, false or null"},
     {"{", "[", "policy", "line "},
 };
 
@@ -93,6 +97,41 @@ Test(gate_policy, digest)
     cr_assert(policy.limit[GATE_LIMIT_DRIFT_ERROR] == 0.006);
     free(text);
     free(sample);
+}
+
+/* What a policy does without it says in words, and only that is not judged. */
+Test(gate_policy, words)
+{
+    struct assay_error error = {0};
+    struct gate_result *result = sample_result();
+    char *text = edited("\"tie_gap_most\": 0.1", "\"tie_gap_most\": \"reported\"");
+    cr_assert(gate_policy_read(text, strlen(text), "x", ASSAY_TRADE_GDN_STATE_FP16, &result->policy,
+                               &error) == ASSAY_OK,
+              "%s", error.message);
+    result->measured[GATE_LIMIT_GREEDY_TIE] = 1e30;
+    gate_judge(result, "2026-11-30");
+    cr_assert(result->verdict == GATE_PASS, "%s", result->reason);
+    result->measured[GATE_LIMIT_GREEDY_TIE] = NAN;
+    gate_judge(result, "2026-11-30");
+    cr_assert(result->verdict == GATE_FAIL, "a NaN passed");
+    free(text);
+
+    size_t bytes;
+    const char *policy = assay_gate_policy(&bytes);
+    cr_assert(gate_policy_read(policy, bytes, "built-in", ASSAY_TRADE_LM_HEAD_Q4, &result->policy,
+                               &error) == ASSAY_OK,
+              "%s", error.message);
+    cr_assert(!result->policy.required[GATE_DRIFT] && result->policy.required[GATE_NLL_DECODE]);
+    for (int i = 0; i < GATE_NUM_LIMITS; i++)
+        result->measured[i] = isinf(result->policy.limit[i]) ? 1 : result->policy.limit[i];
+    result->item[GATE_DRIFT].taken = GATE_NOT_TAKEN;
+    result->measured[GATE_LIMIT_DRIFT_ERROR] = 1;
+    gate_judge(result, "2026-11-30");
+    cr_assert(result->verdict == GATE_PASS, "%s", result->reason);
+    result->item[GATE_NLL_DECODE].coverage = 0;
+    gate_judge(result, "2026-11-30");
+    cr_assert(result->verdict == GATE_INCONCLUSIVE, "a blind evidence passed");
+    free(result);
 }
 
 static void expect(struct gate_result *result, enum gate_verdict verdict, const char *reason)

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * linear_grouped: argument checks, floor, and the route table.
+ */
+#include "core/core.h"
+#include "ops/linear_grouped/linear_grouped_routes.h"
+
+static assay_status validate(assay_context *context, const void *arguments)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    const char *op = "linear_grouped";
+    ASSAY_TRY(assay_check_tensor(context, op, "x", &a->x, 2, 2, ASSAY_FORMATS_FLOAT, false));
+    ASSAY_TRY(grouped_check(context, op, "w", &a->w));
+    if (a->residual.data != NULL)
+        ASSAY_TRY(assay_check_tensor(context, op, "residual", &a->residual, 2, 2,
+                                     ASSAY_FORMAT(ASSAY_F32), false));
+    ASSAY_TRY(assay_check_tensor(context, op, "y", &a->y, 2, 2, ASSAY_FORMATS_FLOAT, true));
+    ASSAY_TRY(assay_check_extent(context, op, "x", &a->x, 1, a->w.columns));
+    ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 0, a->x.extent[0]));
+    ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 1, a->w.rows));
+    if (a->residual.data != NULL) {
+        ASSAY_TRY(assay_check_shape(context, op, "residual", &a->residual, "y", &a->y));
+        ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "residual", &a->residual,
+                                    a->y.dtype == ASSAY_F32));
+    }
+    ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "x", &a->x, false));
+    return grouped_check_alias(context, op, "y", &a->y, "w", &a->w);
+}
+
+static struct assay_floor floor_of(const void *arguments)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    double rows = (double)a->x.extent[0], inner = (double)a->w.columns;
+    double columns = (double)a->w.rows;
+    return (struct assay_floor){
+        .bytes_read = rows * inner * (double)assay_dtype_bytes(a->x.dtype) +
+                      columns * grouped_row_bytes(&a->w) +
+                      (a->residual.data != NULL ? 4 * rows * columns : 0),
+        .bytes_written = rows * columns * (double)assay_dtype_bytes(a->y.dtype),
+        .operations = 2 * rows * columns * inner,
+    };
+}
+
+#if defined(ASSAY_SIMD)
+/* x in the order in which codes are unpacked, in binary32, padded. */
+static size_t vector_workspace(const assay_context *context, const void *arguments)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    (void)context;
+    return 4 * (size_t)a->x.extent[0] * (size_t)linear_grouped_padded(a->w.columns);
+}
+
+/* A product passes 7 additions of its block, one for each block, and those of the lanes' tree; the
+ * blocks of q8g32 are fewer, and its chain is no longer. */
+static int64_t depth_avx2(int64_t inner_length)
+{
+    return 7 + (inner_length + 63) / 64 + 3;
+}
+
+static int64_t depth_avx512(int64_t inner_length)
+{
+    return 7 + (inner_length + 127) / 128 + 4;
+}
+
+static const struct assay_boundary boundaries_avx2[] = {
+    {"K", 32}, {"K", 64}, {"N", 16}, {"T", LINEAR_GROUPED_TILE_T}, {NULL, 0}};
+static const struct assay_boundary boundaries_avx512[] = {{"K", 64},
+                                                          {"K", 128},
+                                                          {"N", LINEAR_GROUPED_TILE_N_AVX512},
+                                                          {"T", LINEAR_GROUPED_TILE_T},
+                                                          {NULL, 0}};
+#endif
+
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+/* Chunks of 8 columns, every 32nd a lane, and a tree. */
+static int64_t depth_generic(int64_t inner_length)
+{
+    return 7 + (inner_length + 255) / 256 + 5;
+}
+
+static const struct assay_boundary boundaries_generic[] = {
+    {"K", 8}, {"K", 64}, {"K", 256}, {"N", 8}, {NULL, 0}};
+#endif
+
+static const struct assay_route routes[] = {
+#if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("linear_grouped.generic", linear_grouped_route_generic,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_F32, .when = "all calls",
+                 .boundaries = boundaries_generic, .depth = depth_generic),
+#endif
+#if defined(ASSAY_SIMD)
+    {.name = "linear_grouped.avx512.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX512,
+     .when = "all calls",
+     .workspace = vector_workspace,
+     .run = linear_grouped_route_avx512,
+     .boundaries = boundaries_avx512,
+     .depth = depth_avx512},
+    {.name = "linear_grouped.avx2.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F32,
+     .isa = ASSAY_ISA_AVX2,
+     .when = "all calls",
+     .workspace = vector_workspace,
+     .run = linear_grouped_route_avx2,
+     .boundaries = boundaries_avx2,
+     .depth = depth_avx2},
+#endif
+    {.name = "linear_grouped.plain.cpu",
+     .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+     .backend = ASSAY_CPU,
+     .profile = ASSAY_PROFILE_F64,
+     .when = "all calls",
+     .run = linear_grouped_route_plain},
+};
+
+static const struct assay_argument arguments[] = {
+    ASSAY_ARGUMENT(struct assay_linear_grouped_args, x, ASSAY_INPUT),
+    GROUPED_ARGUMENTS(struct assay_linear_grouped_args, w),
+    ASSAY_ARGUMENT(struct assay_linear_grouped_args, residual, ASSAY_INPUT),
+    ASSAY_ARGUMENT(struct assay_linear_grouped_args, y, ASSAY_OUTPUT),
+    {NULL, 0, ASSAY_INPUT, NULL}};
+
+const struct assay_op assay_op_linear_grouped = {
+    .name = "linear_grouped",
+    .summary = "y[t,n] = sum_k x[t,k] * code[n,k] * scale[n,k/group] [+ residual[t,n]]",
+    .args_bytes = sizeof(struct assay_linear_grouped_args),
+    .arguments = arguments,
+    .validate = validate,
+    .floor = floor_of,
+    .routes = routes,
+    .num_routes = (int)(sizeof routes / sizeof routes[0]),
+};
+
+assay_status assay_linear_grouped(assay_context *context,
+                                  const struct assay_linear_grouped_args *args)
+{
+    return assay_run_op(context, &assay_op_linear_grouped, args);
+}

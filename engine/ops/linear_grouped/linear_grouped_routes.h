@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions behind linear_grouped's route table.
+ */
+#ifndef ASSAY_LINEAR_GROUPED_ROUTES_H
+#define ASSAY_LINEAR_GROUPED_ROUTES_H
+
+#include <assay/ops/linear_grouped.h>
+
+#include "cuda/device_route.h"
+#include "ops/linear_grouped/grouped_planes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The register tile of the vector routes: rows of x, and rows of w where x has one. */
+enum {
+    LINEAR_GROUPED_TILE_T = 4,
+    LINEAR_GROUPED_TILE_N_AVX2 = 2,
+    LINEAR_GROUPED_TILE_N_AVX512 = 4
+};
+
+/* Columns of a stored row: K and the padding. */
+static inline int64_t linear_grouped_padded(int64_t inner)
+{
+    return (inner + ASSAY_WEIGHT_PADDING - 1) / ASSAY_WEIGHT_PADDING * ASSAY_WEIGHT_PADDING;
+}
+
+DEVICE_ROUTE_DECLARE(linear_grouped_route_generic)
+
+assay_status linear_grouped_route_plain(assay_context *context, const void *args, void *workspace);
+assay_status linear_grouped_route_avx2(assay_context *context, const void *args, void *workspace);
+assay_status linear_grouped_route_avx512(assay_context *context, const void *args, void *workspace);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
