@@ -7,6 +7,7 @@
  * of FMAs in each lane and a tree over the lanes, a value one chain over the keys; the sum of
  * weights is taken in binary64. Every query row reads its keys and values through L2, which limits
  * it. Speed on a device: not measured.
+ * sass: word stores, lane after lane.
  */
 #include "ops/attention/attention_device.cuh"
 

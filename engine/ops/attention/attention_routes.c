@@ -198,15 +198,18 @@ static int64_t score_roundings(int64_t width)
     return (width + 15) / 16 * MMA_ROUNDINGS + 1; /* and the sum of both parts */
 }
 
-/* Values: a warp's keys in a split, the sum of both parts, the warps; the splits of a lane that
- * joins, the lanes; 5 for a split's mean and its weight. The sums of weights have shorter chains.
- */
+/* Values: both parts of the weights of a warp's keys in a split, the warps; the splits of a lane
+ * that joins, the lanes; 6 for a split's mean and its weight. The sums of weights have shorter
+ * chains. A split's steps of 32 keys go to its warps in turn, so that each has an equal share. */
 static int64_t depth_decode(int64_t inner_length)
 {
-    int64_t keys = smaller(inner_length, ATTENTION_DECODE_LARGE / ATTENTION_DECODE_WARPS);
+    int64_t split = inner_length <= ATTENTION_DECODE_MEDIUM_KEY  ? ATTENTION_DECODE_SMALL
+                    : inner_length <= ATTENTION_DECODE_LARGE_KEY ? ATTENTION_DECODE_MEDIUM
+                                                                 : ATTENTION_DECODE_LARGE;
+    int64_t keys = smaller(inner_length, split / ATTENTION_DECODE_WARPS);
     int64_t splits = ATTENTION_DECODE_SPLITS(inner_length);
     int64_t value =
-        (keys + 15) / 16 * MMA_ROUNDINGS + 1 + ATTENTION_DECODE_WARPS + (splits + 15) / 16 + 16 + 5;
+        (keys + 15) / 16 * 2 * MMA_ROUNDINGS + ATTENTION_DECODE_WARPS + (splits + 15) / 16 + 16 + 6;
     int64_t score = score_roundings(smaller(inner_length, 256));
     return score > value ? score : value;
 }

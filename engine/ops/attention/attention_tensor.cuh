@@ -167,17 +167,30 @@ SIMT_DEVICE float tensor_load(struct row_view v, const unsigned char *row, int64
                      : simt_load(reinterpret_cast<const float *>(row) + d);
 }
 
-/* The last step of an element: gate [ATTENTION-2], the rounding into y. */
-SIMT_DEVICE void tensor_store(const struct attention_call &p, int64_t token, int64_t head,
-                              int64_t d, float value)
+/* What an element is multiplied by last [ATTENTION-2]. */
+SIMT_DEVICE float tensor_gate(const struct attention_call &p, int64_t token, int64_t head,
+                              int64_t d)
+{
+    if (!p.has_gate)
+        return 1;
+    return tensor_sigmoid(tensor_load(p.gate, attention_row(p.gate, token, head), d));
+}
+
+SIMT_DEVICE void tensor_put(const struct attention_call &p, int64_t token, int64_t head, int64_t d,
+                            float value)
 {
     unsigned char *to = attention_row(p.y, token, head);
-    if (p.has_gate)
-        value *= tensor_sigmoid(tensor_load(p.gate, attention_row(p.gate, token, head), d));
     if (p.y.is_bf16)
         simt_store(reinterpret_cast<uint16_t *>(to) + d, simt_bf16_from_f32(value));
     else
         simt_store(reinterpret_cast<float *>(to) + d, value);
+}
+
+/* The last step of an element: gate, the rounding into y. */
+SIMT_DEVICE void tensor_store(const struct attention_call &p, int64_t token, int64_t head,
+                              int64_t d, float value)
+{
+    tensor_put(p, token, head, d, value * tensor_gate(p, token, head, d));
 }
 
 /* 1 / (2 ln 2) */

@@ -4,8 +4,10 @@
  *
  * Profile exact. Bound: embedding_grouped_bound.md; code times scale is exact in binary32, so that
  * the one rounding is the one into y. Moves each byte of y and of the ids' table rows once (a row
- * whose id repeats may come from L2), 4 bytes of id a token; no operations but the unpacking. Speed
- * on a device: not measured.
+ * whose id repeats may come from L2), 4 bytes of id a token; no operations but the unpacking. On an
+ * H200 at 4096 tokens of 5120: 2.4 to 2.6 TB/s, 61 to 66 % of the memory floor; one token: 3.3 us,
+ * the launch.
+ * sass: word loads, eight codes a thread.
  */
 #include "ops/embedding_grouped/embedding_grouped_routes.h"
 #include "ops/linear_grouped/grouped_planes.cuh"

@@ -8,6 +8,7 @@
  * At T = 1 moves w once through device memory, which limits it: 2 operations a weight.
  * At T > 1 (route linear.generic) w comes from L2 again for each row of x: for calls that no other
  * route takes.
+ * sass: word stores, one output a warp.
  */
 #include "ops/linear/linear_device.cuh"
 

@@ -6,6 +6,7 @@
  * Profile f32. Bound: linear_grouped_bound.md; 8 products a chunk by FMA, chunks by FMA, then a
  * tree of 5 additions. Moves the planes once for each row of x, from L2 but for the first; for
  * calls that no other route takes.
+ * sass: word stores, one output a warp.
  */
 #include "ops/linear_grouped/grouped_planes.cuh"
 #include "ops/linear_grouped/linear_grouped_routes.h"

@@ -12,6 +12,7 @@
  * kv_append.warp one after the other. Moves each byte of q, k, v and of what is written once; a
  * token of the 27B model is 32 rows, so that a decode step is one wait for memory and one for the
  * angles, many tokens are bound by bandwidth.
+ * sass: generic accesses, in the kernel for all calls: q and k may differ in format.
  */
 #include "cuda/rows.cuh"
 #include "ops/qk_norm_rope_append/qk_norm_rope_append_routes.h"

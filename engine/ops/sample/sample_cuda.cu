@@ -5,6 +5,7 @@
  * Profile f64. Reads a row two times for top_k up to the number of threads, from L2 the second
  * time; else some six times with an exponential a token in four of them, which is then the limit.
  * One block a row: few rows leave most of a device idle.
+ * sass: word stores, one id a row.
  */
 #include "ops/sample/sample_device.cuh"
 

@@ -22,6 +22,7 @@
  * Profile f64, with the errors of sample_device.cuh; a sum of weights that is estimated in parts
  * chooses the integers' scale only. A row is read from memory once, then from L2. What limits it is
  * the latency of 3 launches (top_k) or 5 (top_p), each a pass over the row by some 10^2 blocks.
+ * sass: word stores, counts and candidates.
  */
 #include "ops/sample/sample_device.cuh"
 
