@@ -61,11 +61,10 @@ static assay_status check(assay_context *context, cublasStatus_t status, const c
 {
     if (status == CUBLAS_STATUS_SUCCESS)
         return ASSAY_OK;
-    return assay_refuse(context, ASSAY_E_CUDA, "linear", call, "cuBLAS status %d", (int)status);
+    return assay_refuse(context, ASSAY_E_CUDA, "cublas", call, "cuBLAS status %d", (int)status);
 }
 
-#define TRY_CUBLAS(member, ...) \
-    ASSAY_TRY(check(context, cublas.member(__VA_ARGS__), "cublas " #member))
+#define TRY_CUBLAS(member, ...) ASSAY_TRY(check(context, cublas.member(__VA_ARGS__), #member))
 
 static void destroy(void *handle)
 {
@@ -103,5 +102,19 @@ assay_status cublas_linear(assay_context *context, const struct assay_tensor *x,
                (int)w->extent[1], &one, w->data, type_of(w), (int)w->stride[0], x->data, type_of(x),
                (int)x->stride[0], &add, y->data, type_of(y), (int)y->stride[0], CUBLAS_COMPUTE_32F,
                CUBLAS_GEMM_DEFAULT);
+    return ASSAY_OK;
+}
+
+assay_status cublas_linear_s8(assay_context *context, const struct cublas_s8 *product,
+                              void *workspace)
+{
+    const int32_t one = 1, zero = 0;
+    int rows = (int)product->rows, columns = (int)product->columns, inner = (int)product->inner;
+    cublasHandle_t handle;
+    ASSAY_TRY(handle_of(context, &handle));
+    TRY_CUBLAS(set_workspace, handle, workspace, CUBLAS_WORKSPACE);
+    TRY_CUBLAS(gemm, handle, CUBLAS_OP_T, CUBLAS_OP_N, columns, rows, inner, &one, product->w,
+               CUDA_R_8I, inner, product->x, CUDA_R_8I, inner, &zero, product->sums, CUDA_R_32I,
+               columns, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT);
     return ASSAY_OK;
 }

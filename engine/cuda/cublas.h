@@ -23,6 +23,17 @@ assay_status cublas_linear(assay_context *context, const struct assay_tensor *x,
                            const struct assay_tensor *w, const struct assay_tensor *y,
                            bool accumulate, void *workspace);
 
+/* sums[rows, columns] = x[rows, inner] w[columns, inner]^T of signed bytes, exact in 32 bits: rows
+ * one behind the other, all three sizes multiples of 4. */
+struct cublas_s8 {
+    int64_t rows, columns, inner;
+    const int8_t *x, *w;
+    int32_t *sums;
+};
+/* workspace: as above. Does not wait. */
+assay_status cublas_linear_s8(assay_context *context, const struct cublas_s8 *product,
+                              void *workspace);
+
 #ifdef __cplusplus
 }
 #endif

@@ -77,10 +77,13 @@
  *   simt_mma_s8(d, a, b, c)                                 m16n8k32: int d[4], c[4];
  *                                                           uint32_t a[4], b[2]
  *   simt_dp4a(a, b, c)              c + the four products of signed bytes
+ *   simt_permute_bytes(a, b, s)     byte i is number (s >> 4 i) % 8 of the bytes of a, then b;
+ *                                   bit 3 of each four bits of s is 0
  *
  * Formats (to nearest, ties to even)
  *   simt_bf16_from_f32(x)  simt_bf16_to_f32(w)  simt_f16_from_f32(x)  simt_f16_to_f32(w)   uint16_t
  *   simt_bf16x2_from_f32(low, high)  simt_f16x2_from_f32(low, high)   uint32_t, low in the low half
+ *   simt_bf16x2_subtract(a, b)   both halves of a - b, each rounded once
  *   simt_f32_bits(x)  simt_f32_from_bits(w)
  *
  * Arithmetic is that of C: math.h functions, no contraction (nvcc -fmad=false), fma() where meant.

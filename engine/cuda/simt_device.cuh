@@ -388,6 +388,11 @@ SIMT_DEVICE int simt_dp4a(uint32_t a, uint32_t b, int c)
     return __dp4a(static_cast<int>(a), static_cast<int>(b), c);
 }
 
+SIMT_DEVICE uint32_t simt_permute_bytes(uint32_t a, uint32_t b, uint32_t selector)
+{
+    return __byte_perm(a, b, selector);
+}
+
 /* ---- formats -------------------------------------------------------------------------------- */
 
 SIMT_DEVICE uint32_t simt_bf16x2_from_f32(float low, float high)
@@ -395,6 +400,14 @@ SIMT_DEVICE uint32_t simt_bf16x2_from_f32(float low, float high)
     uint32_t packed;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
     return packed;
+}
+
+/* b * -1 + a: sm_80 has no subtraction of its own. */
+SIMT_DEVICE uint32_t simt_bf16x2_subtract(uint32_t a, uint32_t b)
+{
+    uint32_t difference;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(difference) : "r"(b), "r"(0xbf80bf80u), "r"(a));
+    return difference;
 }
 
 SIMT_DEVICE uint32_t simt_f16x2_from_f32(float low, float high)

@@ -42,7 +42,7 @@ struct verify_options {
     bool list, full, oracle, vectors, invariance;
     long precision;
     const char *json, *junit;
-    const char *deck[64];
+    const char *deck[256];
     int num_decks;
 };
 

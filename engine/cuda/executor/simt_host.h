@@ -402,6 +402,15 @@ static inline int simt_dp4a(uint32_t a, uint32_t b, int c)
     return static_cast<int>(sum);
 }
 
+static inline uint32_t simt_permute_bytes(uint32_t a, uint32_t b, uint32_t selector)
+{
+    uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
+    uint32_t permuted = 0;
+    for (int i = 0; i < 4; i++)
+        permuted |= static_cast<uint32_t>(bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+    return permuted;
+}
+
 /* ---- formats -------------------------------------------------------------------------------- */
 
 /* A device's conversions make every NaN 7fff, and 7fffffff on the way back from fp16; the engine's
@@ -419,6 +428,17 @@ static inline uint16_t simt_f16_from_f32(float value)
 static inline float simt_bf16_to_f32(uint16_t word)
 {
     return bf16_to_f32(word);
+}
+
+static inline uint32_t simt_bf16x2_subtract(uint32_t a, uint32_t b)
+{
+    uint32_t difference = 0;
+    for (int i = 0; i < 32; i += 16) {
+        float first = simt_bf16_to_f32(static_cast<uint16_t>(a >> i & 0xffff));
+        float second = simt_bf16_to_f32(static_cast<uint16_t>(b >> i & 0xffff));
+        difference |= static_cast<uint32_t>(simt_bf16_from_f32(first - second)) << i;
+    }
+    return difference;
 }
 
 static inline float simt_f16_to_f32(uint16_t word)

@@ -72,21 +72,88 @@ static const struct assay_boundary boundaries_avx512[] = {{"K", 64},
 #endif
 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+static bool has_one_row(const void *arguments)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    return a->x.extent[0] == 1 && a->w.columns <= LINEAR_GROUPED_GEMV_INNER;
+}
+
+/* 32 products a chunk, at least every 32nd chunk of at least 16 columns a lane, a tree, parts. */
+static int64_t depth_gemv(int64_t inner_length)
+{
+    return 31 + (inner_length + 511) / 512 + 5 + LINEAR_GROUPED_GEMV_PARTS - 1;
+}
+
+static bool has_few_rows(const void *arguments)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    return a->x.extent[0] <= LINEAR_GROUPED_SMALL_ROWS;
+}
+
+/* x in the order of tensor cores, in bf16; of binary32 two planes. */
+static size_t ordered_workspace(const void *arguments, int multiple)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    int64_t units = (a->w.columns + LINEAR_GROUPED_UNIT - 1) / LINEAR_GROUPED_UNIT;
+    return (size_t)(linear_grouped_x_tiles(a->x.extent[0], multiple) * 8 * units *
+                    LINEAR_GROUPED_UNIT) *
+           assay_dtype_bytes(a->x.dtype);
+}
+
+static size_t small_workspace(const assay_context *context, const void *arguments)
+{
+    (void)context;
+    return ordered_workspace(arguments, LINEAR_GROUPED_SMALL_ROWS / 8);
+}
+
+static size_t tiled_workspace(const assay_context *context, const void *arguments)
+{
+    (void)context;
+    return ordered_workspace(arguments, LINEAR_GROUPED_TILED_TILES);
+}
+
+/* Of a group of 64 columns 4 mma for each of two planes, each as 36 roundings (linear_bound.md),
+ * then an FMA a group, of which q8g32 has most; up to 8 warps share the groups. */
+static int64_t depth_tensor(int64_t inner_length)
+{
+    return 4 * 2 * 36 + (inner_length + 31) / 32 + 8;
+}
+
 /* Chunks of 8 columns, every 32nd a lane, and a tree. */
 static int64_t depth_generic(int64_t inner_length)
 {
     return 7 + (inner_length + 255) / 256 + 5;
 }
 
+static const struct assay_boundary boundaries_gemv[] = {{"K", 16},  {"K", 32},   {"K", 64},
+                                                        {"K", 128}, {"K", 1024}, {"N", 4},
+                                                        {"N", 8},   {"N", 32},   {NULL, 0}};
+static const struct assay_boundary boundaries_small[] = {
+    {"T", 8},   {"K", 32}, {"K", 64},  {"K", 128}, {"K", 256},
+    {"K", 512}, {"N", 48}, {"N", 144}, {"N", 288}, {NULL, 0}};
+static const struct assay_boundary boundaries_tiled[] = {
+    {"T", 64}, {"K", 32}, {"K", 64}, {"K", 256}, {"N", 64}, {"N", 128}, {"N", 256}, {NULL, 0}};
 static const struct assay_boundary boundaries_generic[] = {
     {"K", 8}, {"K", 64}, {"K", 256}, {"N", 8}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+    DEVICE_ROUTE("linear_grouped.gemv", linear_grouped_route_gemv, .profile = ASSAY_PROFILE_F32,
+                 .when = "T = 1, K <= 32768", .accepts = has_one_row, .boundaries = boundaries_gemv,
+                 .depth = depth_gemv),
+    DEVICE_ROUTE("linear_grouped.small", linear_grouped_route_small,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_A16X2, .when = "T <= 32", .accepts = has_few_rows,
+                 .workspace = small_workspace, .boundaries = boundaries_small,
+                 .depth = depth_tensor),
+    DEVICE_ROUTE("linear_grouped.tiled", linear_grouped_route_tiled,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_A16X2, .when = "all calls", .workspace = tiled_workspace,
+                 .boundaries = boundaries_tiled, .depth = depth_tensor),
     DEVICE_ROUTE("linear_grouped.generic", linear_grouped_route_generic,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_F32, .when = "all calls",
+                 .profile = ASSAY_PROFILE_F32, .when = "all calls, by request",
                  .boundaries = boundaries_generic, .depth = depth_generic),
 #endif
 #if defined(ASSAY_SIMD)

@@ -21,12 +21,28 @@ enum {
     LINEAR_GROUPED_TILE_N_AVX512 = 4
 };
 
+/* The kernel for one row of x: x fits shared memory; warps that share a row of w. */
+enum { LINEAR_GROUPED_GEMV_INNER = 32768, LINEAR_GROUPED_GEMV_PARTS = 4 };
+
+/* Tensor cores: rows of x up to which the kernel for few rows goes; columns in a unit; tiles of 8
+ * rows of x that a block of the kernel for many rows takes. */
+enum { LINEAR_GROUPED_SMALL_ROWS = 32, LINEAR_GROUPED_UNIT = 64, LINEAR_GROUPED_TILED_TILES = 8 };
+
+/* Tiles of 8 rows of x, rounded up to a multiple. */
+static inline int64_t linear_grouped_x_tiles(int64_t rows, int multiple)
+{
+    return (rows + 8 * multiple - 1) / (8 * multiple) * multiple;
+}
+
 /* Columns of a stored row: K and the padding. */
 static inline int64_t linear_grouped_padded(int64_t inner)
 {
     return (inner + ASSAY_WEIGHT_PADDING - 1) / ASSAY_WEIGHT_PADDING * ASSAY_WEIGHT_PADDING;
 }
 
+DEVICE_ROUTE_DECLARE(linear_grouped_route_gemv)
+DEVICE_ROUTE_DECLARE(linear_grouped_route_small)
+DEVICE_ROUTE_DECLARE(linear_grouped_route_tiled)
 DEVICE_ROUTE_DECLARE(linear_grouped_route_generic)
 
 assay_status linear_grouped_route_plain(assay_context *context, const void *args, void *workspace);
