@@ -11,6 +11,7 @@
  * Profile a8. Bound: linear_a8_bound.md, to the bit. Moves w once through device memory, and x once
  * a warp through L2. Limited by how long a warp takes from copy to sum: with N = 17408 there are 8
  * of them on a multiprocessor of an H200.
+ * sass: word stores, as the fragments lie.
  */
 #include "ops/linear_a8/a8_generic.cuh"
 

@@ -11,6 +11,7 @@
  * Profile a8. Bound: linear_a8_bound.md, to the bit. 2 T N K operations. On an H200 it issues
  * instructions in 6 of 10 cycles: 12 of binary32 stand beside 2 mma for a group and tile of 16
  * times 8, and a warp waits some 30 cycles from its last mma to the first of them.
+ * sass: word stores, as the fragments lie.
  */
 #include "ops/linear_a8/a8_generic.cuh"
 

@@ -13,6 +13,7 @@
  * Profile f32. Bound: linear_grouped_bound.md; 32 products a chunk by FMA, chunks by FMA, a tree of
  * 5 additions, then the parts. Moves the planes once through device memory, which limits it for
  * q8g32; the others come near the rate of instructions as well.
+ * sass: word stores, one output a row of w.
  */
 #include "ops/linear_grouped/grouped_planes.cuh"
 #include "ops/linear_grouped/linear_grouped_routes.h"

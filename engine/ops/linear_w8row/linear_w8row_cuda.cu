@@ -3,6 +3,7 @@
  * linear_w8row on a device: by kernels alone, and what surrounds the products of cuBLAS.
  *
  * Profile w8row. Bound: linear_w8row_bound.md; the bits are the contract's.
+ * sass: word stores, as the fragments lie.
  */
 #include "cuda/cublas.h"
 #include "ops/linear_w8row/w8row_tiles.cuh"
