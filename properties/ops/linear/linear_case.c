@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "case.h"
+#include "product_case.h"
 
 /* Every small T one by one: tiles, their remainders and the single-row path. */
 static const int64_t row_counts[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
@@ -39,13 +39,6 @@ static const struct case_param params[] = {
     {.name = "y", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
 };
 
-static int64_t at_most(int64_t value, int64_t limit)
-{
-    if (limit < 1)
-        limit = 1;
-    return value < limit ? value : limit;
-}
-
 /* Brings T into the range of a route that takes some T only, so that its base case is one of its
  * own. */
 static void fit_route(struct assay_case *c)
@@ -59,28 +52,10 @@ static void fit_route(struct assay_case *c)
         case_set(c, "T", rows + 32);
 }
 
-/* Keeps a case short: a long K keeps all of K and gives up rows of w, a large N gives up K, then T.
- */
 static void adjust(struct assay_case *c)
 {
     fit_route(c);
-    const int64_t max_work = 1000000, max_weights = 150000, max_outputs = 65536;
-    int64_t rows = case_get(c, "T"), columns = case_get(c, "N"), inner = case_get(c, "K");
-    if (rows > 0)
-        rows = at_most(rows, max_outputs / columns);
-    int64_t work_rows = rows > 0 ? rows : 1;
-    if (columns > inner) {
-        inner = at_most(inner, max_weights / columns);
-        inner = at_most(inner, max_work / columns / work_rows);
-    } else {
-        columns = at_most(columns, max_weights / inner);
-        columns = at_most(columns, max_work / inner / work_rows);
-    }
-    if (rows > 0)
-        rows = at_most(rows, max_work / columns / inner);
-    case_set(c, "T", rows);
-    case_set(c, "N", columns);
-    case_set(c, "K", inner);
+    product_case_shorten(c, 1000000);
 }
 
 /* Small integers: every partial sum is exact below 2^24. */
@@ -129,21 +104,6 @@ static bool build(struct trial *trial)
     return true;
 }
 
-/* A repeated row or column shows only where neighbours differ. Short sums may agree by chance. */
-static void claims(struct trial *trial, const struct oracle_output *outputs)
-{
-    const struct assay_case *c = trial->c;
-    int64_t rows = case_get(c, "T"), columns = case_get(c, "N");
-    if (c->dist != CASE_DIST_NORMAL || rows == 0 || case_get(c, "K") < 8)
-        return;
-    const double *y = outputs[0].value;
-    if (columns > 1)
-        trial_claim(trial, "the last two columns of y differ", y[columns - 1] != y[columns - 2]);
-    if (rows > 1)
-        trial_claim(trial, "the last two rows of y differ",
-                    y[(rows - 1) * columns] != y[(rows - 2) * columns]);
-}
-
 const struct case_spec case_spec_linear = {
     .op = &assay_op_linear,
     .oracle_name = "linear",
@@ -154,7 +114,7 @@ const struct case_spec case_spec_linear = {
     .exact = exact,
     .adjust = adjust,
     .build = build,
-    .claims = claims,
+    .claims = product_case_claims,
     .mutants = linear_mutants,
     .num_mutants = LINEAR_NUM_MUTANTS,
     .row_fields = "x y",

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "case.h"
+#include "product_case.h"
 #include "words.h"
 
 /* Every small T one by one: tiles, their remainders and the single-row path. */
@@ -52,13 +52,6 @@ static enum assay_weight_format format_of(const struct assay_case *c)
     return assay_weight_format_from_name(formats[case_get(c, "w")]);
 }
 
-static int64_t at_most(int64_t value, int64_t limit)
-{
-    if (limit < 1)
-        limit = 1;
-    return value < limit ? value : limit;
-}
-
 /* Brings T into the range of a route that takes some T only, so that its base case is one of its
  * own. */
 static void fit_route(struct assay_case *c)
@@ -70,8 +63,6 @@ static void fit_route(struct assay_case *c)
         case_set(c, "T", 32);
 }
 
-/* Keeps a case short: a long K keeps all of K and gives up rows of w, a large N gives up K, then T.
- */
 static void adjust(struct assay_case *c)
 {
     fit_route(c);
@@ -79,23 +70,7 @@ static void adjust(struct assay_case *c)
         case_set(c, "residual", 1);
         case_set(c, "y", ASSAY_F32);
     }
-    const int64_t max_work = 500000, max_weights = 150000, max_outputs = 65536;
-    int64_t rows = case_get(c, "T"), columns = case_get(c, "N"), inner = case_get(c, "K");
-    if (rows > 0)
-        rows = at_most(rows, max_outputs / columns);
-    int64_t work_rows = rows > 0 ? rows : 1;
-    if (columns > inner) {
-        inner = at_most(inner, max_weights / columns);
-        inner = at_most(inner, max_work / columns / work_rows);
-    } else {
-        columns = at_most(columns, max_weights / inner);
-        columns = at_most(columns, max_work / inner / work_rows);
-    }
-    if (rows > 0)
-        rows = at_most(rows, max_work / columns / inner);
-    case_set(c, "T", rows);
-    case_set(c, "N", columns);
-    case_set(c, "K", inner);
+    product_case_shorten(c, 500000);
 }
 
 /* Activations up to 4, codes up to 128, scales up to 2 in steps of 1/2: partial sums below 2^24
@@ -217,21 +192,6 @@ static bool build(struct trial *trial)
     return true;
 }
 
-/* A repeated row or column shows only where neighbours differ. Short sums may agree by chance. */
-static void claims(struct trial *trial, const struct oracle_output *outputs)
-{
-    const struct assay_case *c = trial->c;
-    int64_t rows = case_get(c, "T"), columns = case_get(c, "N");
-    if (c->dist != CASE_DIST_NORMAL || rows == 0 || case_get(c, "K") < 8)
-        return;
-    const double *y = outputs[0].value;
-    if (columns > 1)
-        trial_claim(trial, "the last two columns of y differ", y[columns - 1] != y[columns - 2]);
-    if (rows > 1)
-        trial_claim(trial, "the last two rows of y differ",
-                    y[(rows - 1) * columns] != y[(rows - 2) * columns]);
-}
-
 const struct case_spec case_spec_linear_grouped = {
     .op = &assay_op_linear_grouped,
     .oracle_name = "linear_grouped",
@@ -242,7 +202,7 @@ const struct case_spec case_spec_linear_grouped = {
     .exact = exact,
     .adjust = adjust,
     .build = build,
-    .claims = claims,
+    .claims = product_case_claims,
     .mutants = linear_grouped_mutants,
     .num_mutants = LINEAR_GROUPED_NUM_MUTANTS,
     .row_fields = "x residual y",

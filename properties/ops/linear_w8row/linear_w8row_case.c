@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "case.h"
+#include "product_case.h"
 #include "oracle_formats.h"
 #include "words.h"
 
@@ -53,38 +53,13 @@ static enum assay_weight_format format_of(const struct assay_case *c)
     return assay_weight_format_from_name(formats[case_get(c, "w")]);
 }
 
-static int64_t at_most(int64_t value, int64_t limit)
-{
-    if (limit < 1)
-        limit = 1;
-    return value < limit ? value : limit;
-}
-
-/* Keeps a case short: a long K keeps all of K and gives up rows of w, a large N gives up K, then T.
- */
 static void adjust(struct assay_case *c)
 {
-    const int64_t max_work = 1000000, max_weights = 150000, max_outputs = 65536;
     if (c->dist == CASE_DIST_EXACT) {
         case_set(c, "w", 3);
         case_set(c, "channels", EVEN);
     }
-    int64_t rows = case_get(c, "T"), columns = case_get(c, "N"), inner = case_get(c, "K");
-    if (rows > 0)
-        rows = at_most(rows, max_outputs / columns);
-    int64_t work_rows = rows > 0 ? rows : 1;
-    if (columns > inner) {
-        inner = at_most(inner, max_weights / columns);
-        inner = at_most(inner, max_work / columns / work_rows);
-    } else {
-        columns = at_most(columns, max_weights / inner);
-        columns = at_most(columns, max_work / inner / work_rows);
-    }
-    if (rows > 0)
-        rows = at_most(rows, max_work / columns / inner);
-    case_set(c, "T", rows);
-    case_set(c, "N", columns);
-    case_set(c, "K", inner);
+    product_case_shorten(c, 1000000);
 }
 
 /* Every step is a power of two then: y is an integer multiple of one, of fewer than 24 bits. */
@@ -252,21 +227,6 @@ static bool build(struct trial *trial)
     return true;
 }
 
-/* A repeated row or column shows only where neighbours differ. Short sums may agree by chance. */
-static void claims(struct trial *trial, const struct oracle_output *outputs)
-{
-    const struct assay_case *c = trial->c;
-    int64_t rows = case_get(c, "T"), columns = case_get(c, "N");
-    if (c->dist != CASE_DIST_NORMAL || rows == 0 || case_get(c, "K") < 8)
-        return;
-    const double *y = outputs[0].value;
-    if (columns > 1)
-        trial_claim(trial, "the last two columns of y differ", y[columns - 1] != y[columns - 2]);
-    if (rows > 1)
-        trial_claim(trial, "the last two rows of y differ",
-                    y[(rows - 1) * columns] != y[(rows - 2) * columns]);
-}
-
 const struct case_spec case_spec_linear_w8row = {
     .op = &assay_op_linear_w8row,
     .oracle_name = "linear_w8row",
@@ -277,7 +237,7 @@ const struct case_spec case_spec_linear_w8row = {
     .exact = exact,
     .adjust = adjust,
     .build = build,
-    .claims = claims,
+    .claims = product_case_claims,
     .mutants = linear_w8row_mutants,
     .num_mutants = LINEAR_W8ROW_NUM_MUTANTS,
 };
