@@ -3,6 +3,7 @@
  * Contexts: creation, workspace, forced routes, route counters.
  */
 #include "core/context_state.h"
+#include "cuda/simt_launch.h"
 
 #if defined(ASSAY_HAVE_CUDA)
 #include "cuda/cuda_device.h"
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include <assay/device.h>
+#include <assay/testing.h>
 
 #if defined(ASSAY_SIMD) && defined(__x86_64__)
 #include <cpuid.h>
@@ -149,9 +151,10 @@ assay_status assay_context_create(const struct assay_context_options *options,
         c->isa = options->max_isa;
     c->num_threads = options->num_threads > 0 ? options->num_threads : usable_processors();
     assay_status status = ASSAY_OK;
+    c->shared_limit = SIMT_SHARED_MOST;
 #if defined(ASSAY_HAVE_CUDA)
     if (c->backend == ASSAY_CUDA)
-        status = cuda_device_open(options->device, &c->device, error);
+        status = cuda_device_open(options->device, &c->device, &c->shared_limit, error);
 #endif
     if (status == ASSAY_OK && options->workspace_bytes > 0) {
         c->workspace_fixed = true;
@@ -335,4 +338,9 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
 #endif
     *workspace = context->workspace;
     return ASSAY_OK;
+}
+
+void assay_testing_limit_shared(assay_context *context, size_t bytes)
+{
+    context->shared_limit = bytes;
 }

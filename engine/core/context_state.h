@@ -29,6 +29,7 @@ struct assay_context {
     enum assay_backend backend;
     enum assay_isa isa;
     struct cuda_device *device; /* backend cuda only */
+    size_t shared_limit;        /* bytes of shared memory that a block gets; cuda and simt */
     int num_threads;
     struct thread_pool *pool; /* NULL with one thread */
     struct assay_error error;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "cuda/simt_launch.h"
+
 enum { MAX_ADDED = 64, MAX_NAME = 63 };
 static const struct assay_route *added[MAX_ADDED];
 static int num_added;
@@ -115,10 +117,39 @@ void assay_route_remove(const struct assay_route *route)
     }
 }
 
-static bool usable(const assay_context *context, const struct assay_route *route, const void *args)
+/* The bytes are asked for on a device that has less than the kernels are written for. */
+static bool fits(const assay_context *context, const struct assay_route *route, const void *args)
 {
-    return route->backend == context->backend && route->isa <= context->isa &&
-           (route->accepts == NULL || route->accepts(args));
+    return context->shared_limit >= SIMT_SHARED_MOST || route->shared_bytes == NULL ||
+           route->shared_bytes(args) <= context->shared_limit;
+}
+
+static bool route_is_for(const assay_context *context, const struct assay_route *route)
+{
+    return route->backend == context->backend && route->isa <= context->isa;
+}
+
+bool assay_route_takes(const assay_context *context, const struct assay_route *route,
+                       const void *args)
+{
+    return route_is_for(context, route) && (route->accepts == NULL || route->accepts(args)) &&
+           fits(context, route, args);
+}
+
+/* A forced route that does not take the call. */
+static void refuse_forced(assay_context *context, const struct assay_op *op,
+                          const struct assay_route *forced, const void *args)
+{
+    if (route_is_for(context, forced) && (forced->accepts == NULL || forced->accepts(args)))
+        assay_refuse(context, ASSAY_E_ROUTE_REFUSED, op->name, "route",
+                     "'%s' needs %zu bytes of shared memory a block for this call, the device has "
+                     "%zu; force another route or none",
+                     forced->name, forced->shared_bytes(args), context->shared_limit);
+    else
+        assay_refuse(context, ASSAY_E_ROUTE_REFUSED, op->name, "route",
+                     "'%s' takes only: %s; needs %s", forced->name,
+                     forced->when != NULL ? forced->when : "all calls",
+                     assay_isa_name(forced->isa));
 }
 
 /* NULL with the context's error record filled when no route takes the call. */
@@ -127,16 +158,13 @@ static const struct assay_route *choose(assay_context *context, const struct ass
 {
     const struct assay_route *forced = context_forced(context, op);
     if (forced != NULL) {
-        if (usable(context, forced, args))
+        if (assay_route_takes(context, forced, args))
             return forced;
-        assay_refuse(context, ASSAY_E_ROUTE_REFUSED, op->name, "route",
-                     "'%s' takes only: %s; needs %s", forced->name,
-                     forced->when != NULL ? forced->when : "all calls",
-                     assay_isa_name(forced->isa));
+        refuse_forced(context, op, forced, args);
         return NULL;
     }
     for (int i = 0; i < op->num_routes; i++)
-        if (usable(context, &op->routes[i], args))
+        if (assay_route_takes(context, &op->routes[i], args))
             return &op->routes[i];
     assay_refuse(context, ASSAY_E_NO_ROUTE, op->name, "route",
                  "no route of backend %s accepts the call", assay_backend_name(context->backend));

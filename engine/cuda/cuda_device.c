@@ -93,8 +93,10 @@ assay_status assay_device_describe(int index, struct assay_device *device,
     return ASSAY_OK;
 }
 
-assay_status cuda_device_open(int index, struct cuda_device **device, struct assay_error *error)
+assay_status cuda_device_open(int index, struct cuda_device **device, size_t *shared_bytes,
+                              struct assay_error *error)
 {
+    int shared = 0;
     *device = NULL;
     ASSAY_TRY(check_index(index, "context", error));
     struct cuda_device *d = assay_alloc_zero(1, sizeof *d);
@@ -103,12 +105,17 @@ assay_status cuda_device_open(int index, struct cuda_device **device, struct ass
     d->index = index;
     assay_status status = check(cudaSetDevice(index), "cudaSetDevice", error);
     if (status == ASSAY_OK)
+        status =
+            check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, index),
+                  "cudaDeviceGetAttribute", error);
+    if (status == ASSAY_OK)
         status = check(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking),
                        "cudaStreamCreateWithFlags", error);
     if (status != ASSAY_OK) {
         assay_free(d);
         return status;
     }
+    *shared_bytes = (size_t)shared;
     *device = d;
     return ASSAY_OK;
 }

@@ -11,8 +11,9 @@
 /* A device, a stream of it and the handles that its routes share. */
 struct cuda_device;
 
+/* *shared_bytes: the shared memory that a block may have there. */
 ASSAY_MUST_USE assay_status cuda_device_open(int index, struct cuda_device **device,
-                                             struct assay_error *error);
+                                             size_t *shared_bytes, struct assay_error *error);
 void cuda_device_close(struct cuda_device *device);
 /* cudaMalloc; *memory is NULL on failure. */
 ASSAY_MUST_USE assay_status cuda_device_alloc(struct cuda_device *device, size_t bytes,

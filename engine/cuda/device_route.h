@@ -11,6 +11,8 @@
 #ifndef ASSAY_CUDA_DEVICE_ROUTE_H
 #define ASSAY_CUDA_DEVICE_ROUTE_H
 
+#include <string.h>
+
 #include <assay/route.h>
 
 #include "cuda/simt_launch.h"
@@ -24,21 +26,25 @@ extern "C" {
 #endif
 
 #define DEVICE_ROUTE_DECLARE(run)                                                    \
+    size_t run##_shared_simt(const void *args);                                      \
+    size_t run##_shared_cuda(const void *args);                                      \
     assay_status run##_simt(assay_context *context, const void *args, void *memory); \
     assay_status run##_cuda(assay_context *context, const void *args, void *memory); \
     assay_status run##_launch_simt(const void *args, struct simt_launch *launch);    \
     assay_status run##_launch_cuda(const void *args, struct simt_launch *launch);
 
 #if defined(ASSAY_HAVE_SIMT)
-#define DEVICE_ROUTE_SIMT(route, function, ...)                                           \
-    {                                                                                     \
-        .name = route ".simt", .backend = ASSAY_SIMT, .run = function##_simt, __VA_ARGS__ \
+#define DEVICE_ROUTE_SIMT(route, function, ...)                               \
+    {                                                                         \
+        .name = route ".simt", .backend = ASSAY_SIMT, .run = function##_simt, \
+        .shared_bytes = function##_shared_simt, __VA_ARGS__                   \
     }
 #endif
 #if defined(ASSAY_HAVE_CUDA)
-#define DEVICE_ROUTE_CUDA(route, function, ...)                                           \
-    {                                                                                     \
-        .name = route ".cuda", .backend = ASSAY_CUDA, .run = function##_cuda, __VA_ARGS__ \
+#define DEVICE_ROUTE_CUDA(route, function, ...)                               \
+    {                                                                         \
+        .name = route ".cuda", .backend = ASSAY_CUDA, .run = function##_cuda, \
+        .shared_bytes = function##_shared_cuda, __VA_ARGS__                   \
     }
 #endif
 #if defined(ASSAY_HAVE_SIMT) && defined(ASSAY_HAVE_CUDA)
@@ -58,6 +64,16 @@ assay_status simt_route_run(assay_context *context, const struct assay_op *op,
 /* On the context's device and stream; does not wait for the kernels. */
 assay_status cuda_route_run(assay_context *context, const struct assay_op *op,
                             device_launch *launch, const void *args, void *workspace);
+
+/* What the call's launches measure. */
+static inline size_t device_shared_bytes(device_launch *launch, const void *args)
+{
+    size_t most = 0;
+    struct simt_launch l;
+    memset(&l, 0, sizeof l);
+    l.measure = &most;
+    return launch(args, &l) == ASSAY_OK ? most : SIZE_MAX;
+}
 
 /* The launch function alone, for programs without contexts. */
 #if defined(ASSAY_LAUNCH_CUDA) || defined(__CUDACC__)
@@ -79,12 +95,20 @@ assay_status cuda_route_run(assay_context *context, const struct assay_op *op,
     extern "C" assay_status run##_cuda(assay_context *context, const void *args, void *workspace) \
     {                                                                                             \
         return cuda_route_run(context, op, launch, args, workspace);                              \
+    }                                                                                             \
+    extern "C" size_t run##_shared_cuda(const void *args)                                         \
+    {                                                                                             \
+        return device_shared_bytes(launch, args);                                                 \
     }
 #else
 #define DEVICE_ROUTE_RUN(run, op, launch)                                                         \
     extern "C" assay_status run##_simt(assay_context *context, const void *args, void *workspace) \
     {                                                                                             \
         return simt_route_run(context, op, launch, args, workspace);                              \
+    }                                                                                             \
+    extern "C" size_t run##_shared_simt(const void *args)                                         \
+    {                                                                                             \
+        return device_shared_bytes(launch, args);                                                 \
     }                                                                                             \
     DEVICE_LAUNCH_DEFINE(run, launch)
 #endif

@@ -33,6 +33,8 @@ template <typename Kernel, typename... Arguments>
 static assay_status simt_launch_kernel(const struct simt_launch *launch, const char *name,
                                        Kernel kernel, Arguments... arguments)
 {
+    if (launch->measure != NULL)
+        return simt_measure(launch);
     cudaError_t error = cudaSuccess;
     if (launch->shared_bytes > SIMT_DEFAULT_SHARED)
         error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),

@@ -213,7 +213,7 @@ static bool bench_route(struct bench *b, const struct assay_case *c,
     if (!on_device)
         trial_restore(&trial, 0);
     struct route_run r = {b, c->spec->op, trial.args, ASSAY_OK};
-    bool takes = (route->accepts == NULL || route->accepts(trial.args)) &&
+    bool takes = assay_route_takes(b->context, route, trial.args) &&
                  assay_context_force_route(b->context, NULL) == ASSAY_OK &&
                  assay_context_force_route(b->context, route->name) == ASSAY_OK;
     if (takes) {

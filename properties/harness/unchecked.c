@@ -76,8 +76,7 @@ void unchecked_forget(struct unchecked *u)
 
 bool unchecked_takes(const struct unchecked *u, const struct assay_route *route, const void *args)
 {
-    return route->backend == assay_context_backend(u->context) &&
-           (route->accepts == NULL || route->accepts(args)) &&
+    return assay_route_takes(u->context, route, args) &&
            (route->workspace == NULL || route->workspace(u->context, args) <= workspace_bytes);
 }
 

@@ -62,7 +62,7 @@ static void narrow(const struct rows *r, int64_t first, int64_t count, void *arg
 static bool takes(const struct rows *r, const void *args)
 {
     const struct assay_route *route = assay_route_find(r->trial->c->route, NULL);
-    return route->accepts == NULL || route->accepts(args);
+    return assay_route_takes(r->context, route, args);
 }
 
 /* The op on other args of the same memory. */

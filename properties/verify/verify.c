@@ -78,9 +78,7 @@ static const struct assay_route *expected_route(const struct run *r)
         return assay_route_find(c->route, NULL);
     for (int i = 0; i < r->spec->op->num_routes; i++) {
         const struct assay_route *route = &r->spec->op->routes[i];
-        if (route->backend == assay_context_backend(r->context) &&
-            route->isa <= assay_context_isa(r->context) &&
-            (route->accepts == NULL || route->accepts(r->trial->args)))
+        if (assay_route_takes(r->context, route, r->trial->args))
             return route;
     }
     return NULL;
@@ -256,8 +254,7 @@ static bool prepare(struct run *r, const struct assay_route **route)
         return false;
     }
     snprintf(r->outcome->route, sizeof r->outcome->route, "%s", (*route)->name);
-    if (((*route)->accepts != NULL && !(*route)->accepts(r->trial->args)) ||
-        (*route)->isa > assay_context_isa(r->context)) {
+    if (!assay_route_takes(r->context, *route, r->trial->args)) {
         r->outcome->refused = true;
         return false;
     }

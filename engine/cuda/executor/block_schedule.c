@@ -151,6 +151,11 @@ static int64_t volume(struct simt_dim d)
     return (int64_t)d.x * d.y * d.z;
 }
 
+static size_t shared_limit(const struct simt_launch *launch)
+{
+    return launch->shared_limit > 0 ? launch->shared_limit : SIMT_MAX_SHARED;
+}
+
 static bool check_sizes(struct launch_state *l)
 {
     const struct simt_launch *launch = l->launch;
@@ -159,7 +164,7 @@ static bool check_sizes(struct launch_state *l)
     good = good && g.x <= SIMT_MAX_BLOCKS && g.y <= 65535 && g.z <= 65535 && b.x <= 1024 &&
            b.y <= 1024 && b.z <= 64;
     good = good && volume(g) <= SIMT_MAX_BLOCKS && volume(b) <= SIMT_MAX_THREADS &&
-           launch->shared_bytes <= SIMT_MAX_SHARED;
+           launch->shared_bytes <= shared_limit(launch);
     if (!good)
         fault_record(l, SIMT_FAULT_LAUNCH, -1, nowhere, nowhere,
                      "grid %u x %u x %u, block %u x %u x %u, %zu shared bytes", g.x, g.y, g.z, b.x,
@@ -192,9 +197,11 @@ static bool allocate(struct launch_state *l)
     l->threads = assay_alloc_zero((size_t)l->num_threads, sizeof *l->threads);
     l->ready = assay_alloc_zero((size_t)l->num_threads, sizeof *l->ready);
     l->shared_used = (uint32_t)l->launch->shared_bytes;
-    l->shared_capacity = l->shared_used + SIMT_MAX_STATIC;
-    if (l->shared_capacity > SIMT_MAX_SHARED)
-        l->shared_capacity = SIMT_MAX_SHARED;
+    /* A route has said what it takes by simt_measure. */
+    const bool is_measured = l->shared_used > 0 && l->launch->shared_limit > 0;
+    l->shared_capacity = l->shared_used + (is_measured ? SIMT_SHARED_BESIDE : SIMT_MAX_STATIC);
+    if (l->shared_capacity > shared_limit(l->launch))
+        l->shared_capacity = (uint32_t)shared_limit(l->launch);
     l->shared = assay_alloc_aligned(l->shared_capacity);
     l->shadow = assay_alloc_zero(l->shared_capacity, sizeof *l->shadow);
     return l->threads != NULL && l->ready != NULL && l->shared != NULL && l->shadow != NULL &&

@@ -40,11 +40,11 @@ extern "C" {
 
 enum {
     SIMT_WARP_LANES = 32,
-    SIMT_MAX_THREADS = 1024,      /* of a block */
-    SIMT_MAX_SHARED = 227 * 1024, /* bytes of a block, static and dynamic, as on sm_90 */
-    SIMT_MAX_STATIC = 48 * 1024,  /* of them in static arrays, as nvcc allows */
-    SIMT_MAX_BLOCKS = 1 << 22,    /* of a grid: more would only take long */
-    SIMT_MAX_TRACKED = 1 << 24,   /* bytes of a region whose sharing is watched */
+    SIMT_MAX_THREADS = 1024,            /* of a block */
+    SIMT_MAX_SHARED = SIMT_SHARED_MOST, /* bytes of a block, static and dynamic */
+    SIMT_MAX_STATIC = 48 * 1024,        /* of them in static arrays, as nvcc allows */
+    SIMT_MAX_BLOCKS = 1 << 22,          /* of a grid: more would only take long */
+    SIMT_MAX_TRACKED = 1 << 24,         /* bytes of a region whose sharing is watched */
 };
 
 #define SIMT_FAULT_TABLE(X)                             \

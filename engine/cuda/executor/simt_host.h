@@ -30,6 +30,8 @@ template <typename Kernel, typename... Arguments>
 static assay_status simt_launch_kernel(const struct simt_launch *launch, const char *name,
                                        Kernel kernel, Arguments... arguments)
 {
+    if (launch->measure != NULL)
+        return simt_measure(launch);
     auto body = [=]() { kernel(arguments...); }; /* a device's threads get copies, too */
     return simt_execute(launch, name, simt_call_body<decltype(body)>, &body);
 }

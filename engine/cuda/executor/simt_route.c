@@ -2,7 +2,7 @@
  *
  * From an op's call to a launch in the executor.
  */
-#include "core/core.h"
+#include "core/context_state.h"
 #include "cuda/device_route.h"
 
 enum { MAX_REGIONS = 16 };
@@ -33,8 +33,11 @@ assay_status simt_route_run(assay_context *context, const struct assay_op *op,
     if (workspace != NULL)
         regions[num_regions++] =
             simt_region_bytes("workspace", workspace, assay_workspace_bytes(context), true);
-    struct simt_launch l = {
-        .regions = regions, .num_regions = num_regions, .workspace = workspace, .error = &error};
+    struct simt_launch l = {.regions = regions,
+                            .num_regions = num_regions,
+                            .workspace = workspace,
+                            .shared_limit = context->shared_limit,
+                            .error = &error};
     assay_status status = launch(args, &l);
     if (status == ASSAY_OK)
         return ASSAY_OK;

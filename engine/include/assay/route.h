@@ -68,7 +68,9 @@ struct assay_route {
     bool (*accepts)(const void *args); /* predicate on valid args; NULL: always */
     size_t (*workspace)(const assay_context *context, const void *args); /* bytes; NULL: none */
     assay_status (*run)(assay_context *context, const void *args, void *workspace);
-    const struct assay_boundary *boundaries; /* ends with {NULL, 0}; NULL: none */
+    size_t (*shared_bytes)(const void *args); /* device rows: dynamic shared memory that a block of
+                                               * the call takes at most; NULL: none */
+    const struct assay_boundary *boundaries;  /* ends with {NULL, 0}; NULL: none */
     /* Longest chain of binary32 additions that any one product passes through for an inner
      * length K (products: K additions at most). The oracle's accumulation bound uses it; NULL: the
      * op has no accumulation, or its bound does not depend on the route. */
@@ -126,6 +128,11 @@ void assay_route_remove(const struct assay_route *route);
 /* The op's rows, table first and added ones last: index 0 .. assay_op_num_routes - 1. */
 int assay_op_num_routes(const struct assay_op *op);
 const struct assay_route *assay_op_route(const struct assay_op *op, int index);
+
+/* Whether the route can take the valid call here: the context's backend and instruction set, the
+ * row's predicate, and the shared memory that a block gets on the context's device. */
+bool assay_route_takes(const assay_context *context, const struct assay_route *route,
+                       const void *args);
 
 /* Validates, chooses a route, takes its workspace from the context's arena, counts it, runs it.
  * All public op functions are this call. */

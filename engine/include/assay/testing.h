@@ -24,6 +24,10 @@ bool assay_fault_happened(void);
 /* Allocations of the library that are live now: 0 when everything was closed. */
 int64_t assay_live_allocations(void);
 
+/* The context's device has this much shared memory a block: what dispatch does on smaller ones.
+ * Backends cuda and simt. */
+void assay_testing_limit_shared(assay_context *context, size_t bytes);
+
 /* assay_weights_encode_row and _decode_row with the kernels of one instruction set, which this
  * processor must have; in a build without them: the portable ones. */
 ASSAY_MUST_USE assay_status assay_testing_encode_row(enum assay_isa isa,
