@@ -194,10 +194,25 @@ function(assay_golden_op op)
   endif()
 endfunction()
 
-# fuzz/ops/<op>: bytes become a case, judged by the oracle; here the stored inputs are replayed.
+# assay_fuzz_target(<name> <file>): a program that takes bytes, with stored inputs in seeds/, perhaps a
+# dictionary <name>.dict. Everywhere the stored inputs are replayed; with ASSAY_FUZZER it explores
+# from them for FUZZ_SECONDS (20), what it finds stays in the build folder.
+function(assay_fuzz_target name file)
+  set(here ${CMAKE_CURRENT_SOURCE_DIR})
+  add_executable(fuzz_${name} ${here}/${file})
+  target_link_libraries(fuzz_${name} PRIVATE assay_options assay_fuzz_driver)
+  if(ASSAY_FUZZER)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME ${name}.fuzz.explore COMMAND ${PROJECT_SOURCE_DIR}/ctest/scripts/fuzz/explore.sh
+      $<TARGET_FILE:fuzz_${name}> ${here}/seeds ${PROJECT_BINARY_DIR}/fuzz-found/${name})
+    set_tests_properties(${name}.fuzz.explore PROPERTIES LABELS fuzz TIMEOUT 7200)
+  else()
+    add_test(NAME ${name}.fuzz.regress COMMAND fuzz_${name} ${here}/seeds)
+    set_tests_properties(${name}.fuzz.regress PROPERTIES LABELS fuzz TIMEOUT 60)
+  endif()
+endfunction()
+
+# fuzz/ops/<op>: bytes become a case, judged by the oracle.
 function(assay_fuzz_op op file)
-  add_executable(fuzz_${op} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-  target_link_libraries(fuzz_${op} PRIVATE assay_options assay_fuzz_driver)
-  add_test(NAME ${op}.fuzz.regress COMMAND fuzz_${op} ${CMAKE_CURRENT_SOURCE_DIR}/seeds)
-  set_tests_properties(${op}.fuzz.regress PROPERTIES LABELS fuzz TIMEOUT 60)
+  assay_fuzz_target(${op} ${file})
 endfunction()
