@@ -10,6 +10,8 @@
 #define TOOL_TABLE(X)                                                       \
     X(run, "generate text with a model")                                    \
     X(gate, "decide whether a lossy option may be used")                    \
+    X(perplexity, "measure losses on held-out texts")                       \
+    X(bisect, "find the op call at which two settings part")                \
     X(inspect, "show a model's configuration, tensors and state sizes")     \
     X(convert, "convert a model to an .assay folder")                       \
     X(verify, "verify routes against the oracle")                           \

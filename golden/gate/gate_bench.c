@@ -10,7 +10,7 @@
 
 /* ---- the planted route ---------------------------------------------------------------------- */
 
-static const struct case_mutant *find_mutant(const char *route)
+const struct case_mutant *gate_find_mutant(const char *route)
 {
     int num_specs;
     const struct case_spec *const *specs = case_specs(&num_specs);
@@ -26,7 +26,7 @@ static assay_status plant(struct gate_bench *bench, struct assay_error *error)
     const char *route = bench->options->plant;
     if (route == NULL)
         return ASSAY_OK;
-    const struct case_mutant *mutant = find_mutant(route);
+    const struct case_mutant *mutant = gate_find_mutant(route);
     if (mutant == NULL)
         return assay_fail(error, ASSAY_E_ROUTE_UNKNOWN, "gate", "--plant",
                           "there is no mutant \"%.64s\"; assay mutants lists them", route);

@@ -34,6 +34,8 @@ ASSAY_MUST_USE assay_status gate_bench_open(const struct gate_options *options,
                                             struct assay_error *error);
 void gate_bench_close(struct gate_bench *bench);
 
+/* The mutant that has this route, or NULL. */
+const struct case_mutant *gate_find_mutant(const char *route);
 /* A context of num_threads with the planted route, if any, forced. */
 ASSAY_MUST_USE assay_status gate_bench_context(const struct gate_bench *bench, int num_threads,
                                                assay_context **context, struct assay_error *error);
@@ -53,6 +55,9 @@ void gate_bench_data(const struct gate_bench *bench, const char *name, char *pat
 ASSAY_MUST_USE assay_status gate_bench_text(const struct gate_bench *bench, const char *file,
                                             int32_t **ids, size_t *num_ids,
                                             struct assay_error *error);
+/* A whole file; free *text. ASSAY_E_NOT_FOUND, ASSAY_E_IO. */
+ASSAY_MUST_USE assay_status gate_read_file(const char *path, char **text, size_t *bytes,
+                                           struct assay_error *error);
 extern const char *const gate_texts[GATE_MAX_TEXTS]; /* "prose", ...: heldout-<name>.txt */
 
 /* Each takes one piece of evidence: fills its item's coverage and note, its measured values and

@@ -48,8 +48,7 @@ void gate_bench_data(const struct gate_bench *bench, const char *name, char *pat
     snprintf(path, size, "%s/%s", bench->options->data_dir, name);
 }
 
-static assay_status read_file(const char *path, char **text, size_t *bytes,
-                              struct assay_error *error)
+assay_status gate_read_file(const char *path, char **text, size_t *bytes, struct assay_error *error)
 {
     FILE *file = fopen(path, "rb");
     *text = NULL;
@@ -78,7 +77,7 @@ assay_status gate_bench_text(const struct gate_bench *bench, const char *file, i
     snprintf(name, sizeof name, "corpora/heldout-%s.txt", file);
     gate_bench_data(bench, name, path, sizeof path);
     *ids = NULL;
-    TRY(read_file(path, &text, &bytes, error));
+    TRY(gate_read_file(path, &text, &bytes, error));
     const assay_status status = assay_encode(bench->tokenizer, text, bytes, ids, num_ids, error);
     free(text);
     return status;

@@ -26,6 +26,8 @@
     X(QUERY_UNSCALED, "q_unscaled", "q is not scaled", "")                                       \
     X(NEIGHBOUR_DECAY, "neighbour_decay", "the last token takes the decay of the one before",    \
       "B056")                                                                                    \
+    X(WIDTH_FOUR, "width_four",                                                                  \
+      "in calls of four tokens the last takes the decay of the one before", "B056")              \
     X(KEY_QUERY_SWAPPED, "q_k_swapped", "q and k are swapped", "")                               \
     X(STATE_TRANSPOSED, "state_transposed", "the state is read and written as [dv, dk]", "")     \
     X(OUTPUT_BEFORE_UPDATE, "output_before_update", "o reads the state before the update", "")   \

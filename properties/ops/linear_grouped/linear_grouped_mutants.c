@@ -74,6 +74,8 @@ static double scale(const struct assay_weights *w, int64_t n, int64_t k, enum fa
     if (fault == SCALE_OF_ROW_ABOVE && n > 0)
         n--;
     double value = oracle_get(&w->scales, n * groups + g);
+    if (fault == SCALE_PERCENT)
+        value *= 1.01;
     if (fault == NEGATIVE_SCALES)
         value = fabs(value);
     if ((fault == SUBNORMALS_FLUSHED && fabs(value) < 0x1p-14) ||

@@ -21,6 +21,7 @@
     X(SCALE_OF_NEXT_GROUP, "scale_next", "a group takes the next group's scale", "")             \
     X(SCALE_OF_PREVIOUS_GROUP, "scale_previous", "a group takes the previous group's scale", "") \
     X(SCALE_OF_ROW_ABOVE, "scale_stale", "row n has the scales of row n - 1", "")                \
+    X(SCALE_PERCENT, "scale_percent", "scales are 1 % too large", "")                            \
     X(OFFSET_MISSING, "offset", "codes of q4g64 are taken as 0 .. 15", "")                       \
     X(OFFSET_EIGHT, "offset_eight", "8 is taken off codes of every width below 8 bits", "")      \
     X(BYTES_UNSIGNED, "unsigned", "codes of q8g32 are taken as 0 .. 255", "")                    \
