@@ -666,7 +666,8 @@ static assay_status attention_decode_launch(const void *args, struct simt_launch
                     static_cast<unsigned>(p.a.key_heads), static_cast<unsigned>(p.splits)};
     launch->block = {THREADS, 1, 1};
     launch->overlaps = true;
-    launch->shared_bytes = sizeof(uint32_t) * (RING_WORDS + p.key_parts * PART * ROWS);
+    launch->shared_bytes =
+        sizeof(uint32_t) * static_cast<size_t>(RING_WORDS + p.key_parts * PART * ROWS);
     assay_status status = p.a.value_width == PART       ? launch_decode<1>(p, launch)
                           : p.a.value_width == 2 * PART ? launch_decode<2>(p, launch)
                                                         : launch_decode<4>(p, launch);
