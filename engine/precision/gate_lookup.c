@@ -13,91 +13,16 @@
 
 #include <sqlite3.h>
 
-#include "core/core.h"
+#include <assay/ledger.h>
 
-enum { BUSY_MS = 10000 };
+#include "core/core.h"
 
 /* One row of gate_run, as far as the decision needs it. */
 struct record {
+    int64_t id;
     char model[65], backend[16], isa[96], build[65], policy[65];
     char verdict[16], recorded[32], expires[16];
 };
-
-static assay_status refuse(sqlite3 *db, const char *path, struct assay_error *error)
-{
-    const int code = sqlite3_errcode(db) & 0xff;
-    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
-        return assay_fail(error, ASSAY_E_CORRUPT, "ledger", path,
-                          "is not a sound SQLite file (%s): move it away, then run the gate again",
-                          sqlite3_errmsg(db));
-    return assay_fail(error, ASSAY_E_IO, "ledger", path, "cannot be read: %s", sqlite3_errmsg(db));
-}
-
-static assay_status read_pragma(sqlite3 *db, const char *path, const char *sql, int *value,
-                                struct assay_error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    *value = 0;
-    bool good = sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
-                sqlite3_step(statement) == SQLITE_ROW;
-    if (good)
-        *value = sqlite3_column_int(statement, 0);
-    const assay_status status = good ? ASSAY_OK : refuse(db, path, error);
-    sqlite3_finalize(statement);
-    return status;
-}
-
-static assay_status check_version(sqlite3 *db, const char *path, struct assay_error *error)
-{
-    int application, version;
-    ASSAY_TRY(read_pragma(db, path, "PRAGMA application_id", &application, error));
-    ASSAY_TRY(read_pragma(db, path, "PRAGMA user_version", &version, error));
-    if (application != ASSAY_LEDGER_APPLICATION)
-        return assay_fail(error, ASSAY_E_CORRUPT, "ledger", path,
-                          "is an SQLite file of another program: name another file");
-    if (version != ASSAY_LEDGER_VERSION)
-        return assay_fail(error, ASSAY_E_UNSUPPORTED, "ledger", path,
-                          "has version %d, this build reads version %d", version,
-                          ASSAY_LEDGER_VERSION);
-    return ASSAY_OK;
-}
-
-/* A ledger in a folder that cannot be written lacks the shared memory file that its write-ahead log
- * needs. Without a log file nobody is writing, and it can be read as it lies there. */
-static bool open_immutable(const char *path, sqlite3 **db)
-{
-    char *log = sqlite3_mprintf("%s-wal", path);
-    char *uri = assay_alloc(3 * strlen(path) + 32), *at = uri;
-    const bool quiet = log != NULL && access(log, F_OK) != 0;
-    bool good = false;
-    if (uri != NULL && quiet) {
-        at += sprintf(at, "file:");
-        for (const char *c = path; *c != '\0'; c++)
-            at += strchr("?#%", *c) != NULL ? sprintf(at, "%%%02x", (unsigned)*c)
-                                            : sprintf(at, "%c", *c);
-        sprintf(at, "?immutable=1");
-        sqlite3_close(*db);
-        good = sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) == SQLITE_OK;
-    }
-    assay_free(uri);
-    sqlite3_free(log);
-    return good;
-}
-
-/* Read-only. */
-static assay_status open_ledger(const char *path, sqlite3 **db, struct assay_error *error)
-{
-    int version;
-    struct assay_error first = {0};
-    if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-        return refuse(*db, path, error);
-    sqlite3_busy_timeout(*db, BUSY_MS);
-    if (read_pragma(*db, path, "PRAGMA user_version", &version, &first) == ASSAY_OK)
-        return check_version(*db, path, error);
-    if ((sqlite3_errcode(*db) & 0xff) != SQLITE_CANTOPEN || !open_immutable(path, db))
-        return refuse(*db, path, error);
-    return check_version(*db, path, error);
-}
 
 static void copy_column(sqlite3_stmt *statement, int column, char *text, size_t size)
 {
@@ -115,6 +40,7 @@ static void read_record(sqlite3_stmt *statement, struct record *record)
     copy_column(statement, 5, record->verdict, sizeof record->verdict);
     copy_column(statement, 6, record->recorded, sizeof record->recorded);
     copy_column(statement, 7, record->expires, sizeof record->expires);
+    record->id = sqlite3_column_int64(statement, 8);
 }
 
 /* How many parts of the key differ, and which, in words. */
@@ -147,9 +73,9 @@ static assay_status find_record(sqlite3 *db, const char *path, const struct assa
                                 struct record *best, int *num_differences,
                                 struct assay_error *error)
 {
-    static const char sql[] =
-        "SELECT model_digest, backend, isa, build_digest, policy_digest, verdict, recorded, expires"
-        " FROM gate_run WHERE trades = ?1 AND planted = '' ORDER BY id DESC";
+    static const char sql[] = "SELECT model_digest, backend, isa, build_digest, policy_digest, "
+                              "verdict, recorded, expires, id"
+                              " FROM gate_run WHERE trades = ?1 AND planted = '' ORDER BY id DESC";
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
     if (code == SQLITE_OK)
@@ -172,7 +98,7 @@ static assay_status find_record(sqlite3 *db, const char *path, const struct assa
         code = SQLITE_OK;
     }
     const bool good = code == SQLITE_OK || code == SQLITE_DONE;
-    const assay_status status = good ? ASSAY_OK : refuse(db, path, error);
+    const assay_status status = good ? ASSAY_OK : assay_ledger_refusal(db, path, error);
     sqlite3_finalize(statement);
     return status;
 }
@@ -222,11 +148,15 @@ assay_status assay_gate_lookup(const char *ledger_path, const char *model_digest
         return ASSAY_OK;
     }
     sqlite3 *db = NULL;
-    assay_status status = open_ledger(file, &db, error);
+    int version;
+    assay_status status = assay_ledger_open(file, &db, &version, error);
     if (status == ASSAY_OK)
         status = find_record(db, file, &key, &record, &num_differences, error);
+    /* A flipped bit of the record that decides must not decide. */
+    if (status == ASSAY_OK && num_differences == 0)
+        status = assay_ledger_check_record(db, file, version, record.id, error);
     if (status == ASSAY_OK)
         decide(&record, num_differences, &key, passes, reason, size);
-    sqlite3_close(db);
+    assay_ledger_close(db);
     return status;
 }

@@ -29,6 +29,7 @@ enum {
     KEY_SEED,
     KEY_UNGATED,
     KEY_LEDGER,
+    KEY_CERTIFICATE,
     KEY_STATS,
     KEY_BACKEND,
     KEY_DEVICE,
@@ -59,6 +60,8 @@ static const struct argp_option option_table[] = {
     ASSAY_TRADE_TABLE(TRADE_OPTION)
 #undef TRADE_OPTION
         {"ledger", KEY_LEDGER, "FILE", 0, "Gate records to look in", 3},
+    {"certificate", KEY_CERTIFICATE, "FILE", 0,
+     "A gate record signed with a trusted key, instead of the ledger", 3},
 #ifdef ASSAY_ALLOW_UNGATED
     {"ungated", KEY_UNGATED, NULL, 0,
      "Use the lossy option without a gate record; marks the output", 3},
@@ -206,6 +209,12 @@ static void check(const struct parsing *parsing, const struct argp_state *state)
     if (options->ungated && options->ledger != NULL)
         argp_error(state, "--ungated and --ledger exclude each other: an ungated run looks in no "
                           "ledger");
+    if (options->certificate != NULL && (options->ungated || options->ledger != NULL))
+        argp_error(state, "--certificate and --%s exclude each other: one answer is enough",
+                   options->ungated ? "ungated" : "ledger");
+    if (options->certificate != NULL && options->trades == 0)
+        argp_error(state, "--certificate has no effect without a lossy option such as "
+                          "--gdn-state-fp16");
     struct assay_precision precision;
     struct assay_error error = {.status = ASSAY_OK};
     if (assay_precision_resolve(options->trades, &precision, &error) != ASSAY_OK)
@@ -244,6 +253,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_LEDGER:
         options->ledger = text;
+        return 0;
+    case KEY_CERTIFICATE:
+        options->certificate = text;
         return 0;
     case KEY_STATS:
         options->stats = parse_stats(text, state);

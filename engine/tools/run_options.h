@@ -28,7 +28,8 @@ struct run_options {
     int64_t context;                    /* 0: as long as the prompt and the new tokens need */
     assay_trade_set trades;
     bool ungated;
-    const char *ledger; /* NULL: the default ledger */
+    const char *ledger;      /* NULL: the default ledger */
+    const char *certificate; /* instead of a ledger */
     enum run_stats stats;
 };
 

@@ -12,6 +12,7 @@
     X(gate, "decide whether a lossy option may be used")                    \
     X(perplexity, "measure losses on held-out texts")                       \
     X(bisect, "find the op call at which two settings part")                \
+    X(ledger, "show what the gate has recorded")                            \
     X(inspect, "show a model's configuration, tensors and state sizes")     \
     X(convert, "convert a model to an .assay folder")                       \
     X(verify, "verify routes against the oracle")                           \

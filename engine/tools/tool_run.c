@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/certificate.h>
 #include <assay/gate_record.h>
 #include <assay/route.h>
 #include <assay/session.h>
@@ -47,7 +48,7 @@ struct run {
     size_t num_prompt;
     int64_t fed; /* prompt tokens that the session has seen */
     char trades[256];
-    const char *gate; /* "not needed", "passed", "UNGATED" */
+    const char *gate; /* "not needed", "passed", "certified", "UNGATED" */
     struct assay_generation generation;
     double prefill_seconds;
     struct assay_detokenizer detokenizer;
@@ -83,13 +84,20 @@ static assay_status ask_gate(struct run *run)
     char digest[65], reason[256] = "";
     bool passes = false;
     ASSAY_TRY(assay_model_digest(run->model, digest, &run->error));
+    if (options->certificate != NULL) {
+        ASSAY_TRY(assay_certificate_allows(options->certificate, digest, options->trades, &machine,
+                                           &run->error));
+        run->gate = "certified";
+        return ASSAY_OK;
+    }
     ASSAY_TRY(assay_gate_lookup(options->ledger, digest, options->trades, &machine, &passes, reason,
                                 sizeof reason, &run->error));
     if (!passes)
         return assay_fail(
             &run->error, ASSAY_E_GATE, "run", run->trades,
-            "not allowed: %s; the command that decides: assay gate %s --trade %s%s%s%s%s", reason,
-            options->model_dir, run->trades, options->backend != ASSAY_CPU ? " --backend " : "",
+            "not allowed: %s; the command that decides: assay gate %s --%s %s%s%s%s%s", reason,
+            options->model_dir, strchr(run->trades, ',') == NULL ? "trade" : "set", run->trades,
+            options->backend != ASSAY_CPU ? " --backend " : "",
             options->backend != ASSAY_CPU ? assay_backend_name(options->backend) : "",
             options->ledger != NULL ? " --ledger " : "",
             options->ledger != NULL ? options->ledger : "");

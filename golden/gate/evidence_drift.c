@@ -62,7 +62,7 @@ assay_status gate_collect_drift(struct gate_bench *bench, struct assay_error *er
     struct assay_context_options options = assay_context_defaults();
     const char *route = bench->planted == NULL ? NULL : bench->planted->route.name;
     assay_context *context;
-    if (bench->options->trade != ASSAY_TRADE_GDN_STATE_FP16)
+    if ((bench->options->trades & 1u << ASSAY_TRADE_GDN_STATE_FP16) == 0)
         return assay_fail(error, ASSAY_E_UNSUPPORTED, "gate", "drift",
                           "no drift run is known for this trade");
     /* A mutant of another op does not change these runs. */

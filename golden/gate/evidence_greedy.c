@@ -285,7 +285,7 @@ static assay_status open_pair(struct gate_bench *bench, const struct prompts *pr
     if (pair->logits_without == NULL || pair->logits_with == NULL)
         return assay_fail(error, ASSAY_E_MEMORY, "gate", "greedy", "no memory for logits");
     TRY(assay_session_create(bench->without, bench->model, &options, &pair->without, error));
-    options.trades = 1u << (unsigned)bench->options->trade;
+    options.trades = bench->options->trades;
     return assay_session_create(bench->with, bench->model, &options, &pair->with, error);
 }
 
@@ -323,7 +323,7 @@ assay_status gate_collect_greedy(struct gate_bench *bench, struct assay_error *e
     struct gate_result *result = bench->result;
     struct prompts prompts = {.count = 0};
     struct pair pair = {.bench = bench};
-    const uint64_t before = gate_bench_coverage(bench, bench->with);
+    gate_bench_coverage_begin(bench, GATE_GREEDY);
     assay_status status = find_prompts(bench, &prompts, error);
     if (status == ASSAY_OK)
         status = open_pair(bench, &prompts, &pair, error);
@@ -336,7 +336,7 @@ assay_status gate_collect_greedy(struct gate_bench *bench, struct assay_error *e
     }
     if (status == ASSAY_OK) {
         summarise(bench, &pair);
-        result->item[GATE_GREEDY].coverage = gate_bench_coverage(bench, bench->with) - before;
+        result->item[GATE_GREEDY].coverage = gate_bench_coverage(bench, bench->with);
     }
     close_pair(&pair);
     free_prompts(&prompts);

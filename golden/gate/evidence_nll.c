@@ -74,7 +74,7 @@ static assay_status score(struct scorer *s, enum way way, const int32_t *ids, in
     const bool with = way == DECODE_WITH || way == PREFILL_WITH;
     const assay_context *context = with ? s->bench->with : s->bench->without;
     const int64_t vocab = s->bench->vocab;
-    const uint64_t before = gate_bench_coverage(s->bench, context);
+    gate_bench_coverage_begin(s->bench, way == DECODE_WITH ? GATE_NLL_DECODE : GATE_NLL_PREFILL);
     assay_session_reset(s->session[way]);
     for (int64_t begin = 0; begin < count - 1; begin += s->piece) {
         const int64_t left = count - 1 - begin;
@@ -87,7 +87,7 @@ static assay_status score(struct scorer *s, enum way way, const int32_t *ids, in
             s->total[way] += value;
         }
     }
-    s->coverage[way] += gate_bench_coverage(s->bench, context) - before;
+    s->coverage[way] += gate_bench_coverage(s->bench, context);
     return ASSAY_OK;
 }
 
@@ -311,7 +311,7 @@ static assay_status open_scorer(struct scorer *s, struct assay_error *error)
         options.capacity = s->window;
         options.prefill_chunk = s->piece;
         options.recurrent_limit = way == DECODE_WITHOUT || way == DECODE_WITH ? s->piece : 0;
-        options.trades = with ? 1u << (unsigned)s->bench->options->trade : 0;
+        options.trades = with ? s->bench->options->trades : 0;
         TRY(assay_session_create(with ? s->bench->with : s->bench->without, s->bench->model,
                                  &options, &s->session[way], error));
         s->loss[way] = calloc((size_t)s->window, sizeof **s->loss);

@@ -20,7 +20,7 @@ struct sweep {
     pthread_mutex_t mutex; /* of all that follows */
     int64_t next, done, cases, failures, refused;
     double bound_ratio, l2_ratio;
-    uint64_t coverage;
+    uint64_t coverage[ASSAY_NUM_TRADES];
     bool stopped;
     char first[512]; /* the first failing case */
     struct assay_error error;
@@ -95,7 +95,8 @@ static void work(struct sweep *sweep, assay_context *context)
                                             sweep->list.num_cases, &sweep->error);
         sweep->stopped = sweep->stopped || sweep->status != ASSAY_OK;
     }
-    sweep->coverage += gate_bench_coverage(sweep->bench, context);
+    for (int t = 0; t < ASSAY_NUM_TRADES; t++)
+        sweep->coverage[t] += gate_bench_trade_coverage(sweep->bench, context, (enum assay_trade)t);
     pthread_mutex_unlock(&sweep->mutex);
 }
 
@@ -146,7 +147,7 @@ assay_status gate_collect_ops(struct gate_bench *bench, struct assay_error *erro
                           "no context: %lld of %lld cases ran", (long long)sweep.done,
                           (long long)num_cases);
     struct gate_item *item = &result->item[GATE_OPS];
-    item->coverage = sweep.coverage;
+    item->coverage = gate_bench_fewest(bench, GATE_OPS, sweep.coverage);
     item->taken = GATE_TAKEN;
     if (sweep.failures > 0)
         snprintf(item->note, sizeof item->note, "%s", sweep.first);

@@ -84,7 +84,7 @@ extern const struct gate_limit_row gate_limit_rows[GATE_NUM_LIMITS];
 
 /* ---- policy (gate_policy.c) ----------------------------------------------------------------- */
 
-/* What one trade needs. */
+/* What one trade needs, or several used together. */
 struct gate_policy {
     int64_t version;
     char owner[64];
@@ -92,6 +92,8 @@ struct gate_policy {
     char digest[65];  /* of the policy's text */
     bool required[GATE_NUM_EVIDENCE];
     double limit[GATE_NUM_LIMITS]; /* INFINITY: reported, not limited */
+    /* The trades that need the evidence: each of their routes must have run while it was taken. */
+    assay_trade_set members[GATE_NUM_EVIDENCE];
 };
 
 /* Reads the policy of one trade out of text[0, bytes); every part of the text is checked, also the
@@ -99,6 +101,16 @@ struct gate_policy {
 ASSAY_MUST_USE assay_status gate_policy_read(const char *text, size_t bytes, const char *file,
                                              enum assay_trade trade, struct gate_policy *policy,
                                              struct assay_error *error);
+
+/* The same for a set: one trade's policy, an entry of the set's own, else the members' policies
+ * combined as the policy's `sets` says (gate_policy_set.c). */
+ASSAY_MUST_USE assay_status gate_policy_read_set(const char *text, size_t bytes, const char *file,
+                                                 assay_trade_set set, struct gate_policy *policy,
+                                                 struct assay_error *error);
+/* The trades that the policy names, at most ASSAY_NUM_TRADES, in its order. */
+ASSAY_MUST_USE assay_status gate_policy_trades(const char *text, size_t bytes, const char *file,
+                                               enum assay_trade *trades, int *num_trades,
+                                               struct assay_error *error);
 
 /* ---- what was measured ---------------------------------------------------------------------- */
 
@@ -171,8 +183,12 @@ struct gate_result {
     struct assay_gate_key key;
     struct gate_policy policy;
     char model_dir[1024];
-    char command[1536]; /* repeats the run */
-    char plant[64];     /* the planted route, or "" */
+    char command[1536];    /* repeats the run */
+    char plant[64];        /* the planted route, or "" */
+    char corpus[65];       /* digest over texts and references (gate_data.c) */
+    char device[128];      /* what it ran on: the processor's or the device's name */
+    char driver[96];       /* the device's driver, the kernel of the host */
+    char policy_file[256]; /* "built-in", or the file's name */
     bool quick;
     uint64_t seed;
     int threads;
@@ -189,6 +205,9 @@ struct gate_result {
     struct gate_loss loss[GATE_MAX_TEXTS];
     struct gate_change change[2]; /* decode, prefill */
 
+    /* of all that a trade may store otherwise, for one sequence; NAN: unknown */
+    double bytes_without, bytes_with;
+
     enum gate_state state[GATE_NUM_LIMITS];
     enum gate_verdict verdict;
     char reason[1024]; /* what decided, in words */
@@ -201,14 +220,15 @@ void gate_judge(struct gate_result *result, const char *today);
 
 struct gate_options {
     const char *model_dir;
-    enum assay_trade trade;
-    const char *data_dir; /* golden data: corpora, references, bundled.json */
+    assay_trade_set trades; /* one, or several as a set */
+    const char *data_dir;   /* golden data: corpora, references, bundled.json */
     bool quick;
     uint64_t seed;
     int threads;
     enum assay_backend backend;
-    int device;        /* backend cuda */
-    const char *plant; /* name of a mutant route to plant, or NULL */
+    int device;              /* backend cuda */
+    const char *plant;       /* name of a mutant route to plant, or NULL */
+    const char *policy_file; /* for the record: NULL is the built-in policy */
     /* Called often; returning false stops the gate with ASSAY_E_CANCELLED. */
     bool (*progress)(void *user, const char *what, int64_t done, int64_t total);
     void *user;
@@ -219,6 +239,19 @@ struct gate_options {
  * mutant, no memory, ASSAY_E_CANCELLED. */
 ASSAY_MUST_USE assay_status gate_collect(const struct gate_options *options,
                                          struct gate_result *result, struct assay_error *error);
+
+/* Whether a trade applies to the model (gate_survey.c). */
+struct gate_survey_row {
+    enum assay_trade trade;
+    bool applies;
+    char note[512]; /* why not */
+};
+/* Fills rows[0, num_trades), and of *result the key, for the first of the trades, and what else
+ * identifies the run. */
+ASSAY_MUST_USE assay_status gate_survey(const struct gate_options *options,
+                                        const enum assay_trade *trades, int num_trades,
+                                        struct gate_survey_row *rows, struct gate_result *result,
+                                        struct assay_error *error);
 
 /* The folder of the golden data: `given`, else $ASSAY_DATA_DIR, else the build's own, else the
  * installed one. Into path[size]; ASSAY_E_NOT_FOUND lists where it was looked for. */

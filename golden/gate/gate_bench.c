@@ -64,7 +64,7 @@ assay_status gate_bench_open(const struct gate_options *options, struct gate_res
     plain.num_threads = options->threads;
     plain.backend = options->backend;
     plain.device = options->device;
-    *bench = (struct gate_bench){.options = options, .result = result};
+    *bench = (struct gate_bench){.options = options, .result = result, .counted = options->trades};
     TRY(assay_model_open(options->model_dir, &bench->model, error));
     TRY(assay_tokenizer_open(options->model_dir, &bench->tokenizer, error));
     const int64_t tokens = assay_tokenizer_size(bench->tokenizer);
@@ -87,16 +87,30 @@ void gate_bench_close(struct gate_bench *bench)
 
 /* ---- coverage and progress ------------------------------------------------------------------ */
 
-bool gate_bench_changes(const struct gate_bench *bench, const char *route)
+static bool is_planted(const struct gate_bench *bench, const char *route)
 {
-    const char *const *prefix = assay_trade_coverage_routes(bench->options->trade);
-    for (; *prefix != NULL; prefix++)
-        if (strncmp(route, *prefix, strlen(*prefix)) == 0)
-            return true;
     return bench->planted != NULL && strcmp(route, bench->planted->route.name) == 0;
 }
 
-uint64_t gate_bench_coverage(const struct gate_bench *bench, const assay_context *context)
+static bool changes(const struct gate_bench *bench, const char *route, enum assay_trade trade)
+{
+    const char *const *prefix = assay_trade_coverage_routes(trade);
+    for (; *prefix != NULL; prefix++)
+        if (strncmp(route, *prefix, strlen(*prefix)) == 0)
+            return true;
+    return is_planted(bench, route);
+}
+
+bool gate_bench_changes(const struct gate_bench *bench, const char *route)
+{
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        if ((bench->options->trades >> t & 1u) != 0 && changes(bench, route, (enum assay_trade)t))
+            return true;
+    return false;
+}
+
+uint64_t gate_bench_trade_coverage(const struct gate_bench *bench, const assay_context *context,
+                                   enum assay_trade trade)
 {
     uint64_t count = 0;
     int num_ops;
@@ -104,10 +118,47 @@ uint64_t gate_bench_coverage(const struct gate_bench *bench, const assay_context
     for (int i = 0; i < num_ops; i++)
         for (int r = 0; r < assay_op_num_routes(ops[i]); r++) {
             const char *route = assay_op_route(ops[i], r)->name;
-            if (gate_bench_changes(bench, route))
+            if (changes(bench, route, trade))
                 count += assay_context_route_count(context, route);
         }
     return count;
+}
+
+/* The trades that need the evidence; all where the policy of the set asks for it of its own. */
+static assay_trade_set needing(const struct gate_bench *bench, enum gate_evidence evidence)
+{
+    const assay_trade_set members = bench->result->policy.members[evidence];
+    return members != 0 ? members : bench->options->trades;
+}
+
+static uint64_t fewest(const uint64_t counts[ASSAY_NUM_TRADES], assay_trade_set trades)
+{
+    uint64_t least = UINT64_MAX;
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        if ((trades >> t & 1u) != 0 && counts[t] < least)
+            least = counts[t];
+    return least == UINT64_MAX ? 0 : least;
+}
+
+uint64_t gate_bench_fewest(const struct gate_bench *bench, enum gate_evidence evidence,
+                           const uint64_t counts[ASSAY_NUM_TRADES])
+{
+    return fewest(counts, needing(bench, evidence));
+}
+
+void gate_bench_coverage_begin(struct gate_bench *bench, enum gate_evidence evidence)
+{
+    bench->counted = needing(bench, evidence);
+    assay_context_reset_counts(bench->with);
+}
+
+uint64_t gate_bench_coverage(const struct gate_bench *bench, const assay_context *context)
+{
+    uint64_t counts[ASSAY_NUM_TRADES] = {0};
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        if ((bench->counted >> t & 1u) != 0)
+            counts[t] = gate_bench_trade_coverage(bench, context, (enum assay_trade)t);
+    return fewest(counts, bench->counted);
 }
 
 assay_status gate_bench_progress(const struct gate_bench *bench, const char *what, int64_t done,

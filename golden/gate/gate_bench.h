@@ -27,6 +27,7 @@ struct gate_bench {
     const struct case_mutant *planted; /* NULL: none */
     char references[1200];             /* folder of the model's FP64 references, or "" */
     bool references_unknown;           /* the list of bundled models could not be read */
+    assay_trade_set counted;           /* whose routes gate_bench_coverage looks at */
 };
 
 ASSAY_MUST_USE assay_status gate_bench_open(const struct gate_options *options,
@@ -36,14 +37,31 @@ void gate_bench_close(struct gate_bench *bench);
 
 /* The mutant that has this route, or NULL. */
 const struct case_mutant *gate_find_mutant(const char *route);
+/* Fills key and run of the result and finds the model's references (gate_identity.c). */
+ASSAY_MUST_USE assay_status gate_bench_identify(struct gate_bench *bench,
+                                                struct assay_error *error);
+
+/* Bytes without and with the trades into the result (gate_gain.c). */
+void gate_bench_gain(const struct gate_bench *bench);
+
 /* A context of num_threads with the planted route, if any, forced. */
 ASSAY_MUST_USE assay_status gate_bench_context(const struct gate_bench *bench, int num_threads,
                                                assay_context **context, struct assay_error *error);
-/* Runs so far, in this context, of the routes that the trade changes. A planted route stands in
+/* Coverage of this piece of evidence begins: the counters of `with` are zero again, and the trades
+ * that count are those that need it. */
+void gate_bench_coverage_begin(struct gate_bench *bench, enum gate_evidence evidence);
+/* Runs since then, in this context, of the routes that the trade changes; of several trades the
+ * fewest, since evidence on a set is blind where one of them did not run. A planted route stands in
  * for them. */
 uint64_t gate_bench_coverage(const struct gate_bench *bench, const assay_context *context);
-/* True when the trade changes this route: when its name begins with a coverage prefix. */
+/* The same of one trade. */
+uint64_t gate_bench_trade_coverage(const struct gate_bench *bench, const assay_context *context,
+                                   enum assay_trade trade);
+/* True when a trade of the set changes this route: when its name begins with a coverage prefix. */
 bool gate_bench_changes(const struct gate_bench *bench, const char *route);
+/* The fewest of the counts of the trades that need this evidence. */
+uint64_t gate_bench_fewest(const struct gate_bench *bench, enum gate_evidence evidence,
+                           const uint64_t counts[ASSAY_NUM_TRADES]);
 /* ASSAY_E_CANCELLED when the caller wants to stop. */
 ASSAY_MUST_USE assay_status gate_bench_progress(const struct gate_bench *bench, const char *what,
                                                 int64_t done, int64_t total,
@@ -58,6 +76,9 @@ ASSAY_MUST_USE assay_status gate_bench_text(const struct gate_bench *bench, cons
 /* A whole file; free *text. ASSAY_E_NOT_FOUND, ASSAY_E_IO. */
 ASSAY_MUST_USE assay_status gate_read_file(const char *path, char **text, size_t *bytes,
                                            struct assay_error *error);
+/* Digest over the texts and, for a bundled model, its references, into result->corpus; "" when one
+ * cannot be read. */
+void gate_bench_corpus(const struct gate_bench *bench);
 extern const char *const gate_texts[GATE_MAX_TEXTS]; /* "prose", ...: heldout-<name>.txt */
 
 /* Each takes one piece of evidence: fills its item's coverage and note, its measured values and

@@ -69,6 +69,40 @@ assay_status gate_read_file(const char *path, char **text, size_t *bytes, struct
     return ASSAY_OK;
 }
 
+/* "NAME DIGEST\n" of one file to the list; false when it cannot be read. */
+static bool list_file(const char *path, const char *name, char *list, size_t size)
+{
+    char *text, digest[65];
+    size_t bytes = 0;
+    const size_t used = strlen(list);
+    if (gate_read_file(path, &text, &bytes, NULL) != ASSAY_OK)
+        return false;
+    const bool good = assay_gate_digest(text, bytes, digest, NULL) == ASSAY_OK;
+    free(text);
+    snprintf(list + used, size - used, "%s %s\n", name, digest);
+    return good;
+}
+
+void gate_bench_corpus(const struct gate_bench *bench)
+{
+    static const char *const references[] = {"greedy.json", "nll-per-token-f64.safetensors"};
+    struct gate_result *result = bench->result;
+    char list[1024] = "", path[4352], name[128];
+    bool good = true;
+    for (int i = 0; i < GATE_MAX_TEXTS; i++) {
+        snprintf(name, sizeof name, "corpora/heldout-%s.txt", gate_texts[i]);
+        gate_bench_data(bench, name, path, sizeof path);
+        good = good && list_file(path, name, list, sizeof list);
+    }
+    for (size_t i = 0; bench->references[0] != '\0' && i < sizeof references / sizeof *references;
+         i++) {
+        snprintf(path, sizeof path, "%s/%s", bench->references, references[i]);
+        good = good && list_file(path, references[i], list, sizeof list);
+    }
+    if (!good || assay_gate_digest(list, strlen(list), result->corpus, NULL) != ASSAY_OK)
+        result->corpus[0] = '\0';
+}
+
 assay_status gate_bench_text(const struct gate_bench *bench, const char *file, int32_t **ids,
                              size_t *num_ids, struct assay_error *error)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The ledger's tables and the one transaction that adds to them. engine/precision/gate_lookup.c
- * reads gate_run; a change of the tables raises ASSAY_LEDGER_VERSION.
+ * reads gate_run; a change of the tables raises ASSAY_LEDGER_VERSION and adds a step that makes it
+ * from the version before.
  */
 #include "gate_ledger.h"
 
@@ -10,7 +11,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <jansson.h>
 #include <sqlite3.h>
+
+#include <assay/ledger.h>
 
 #include "gate_try.h"
 
@@ -22,7 +26,7 @@ struct gate_ledger {
 };
 
 /* The checks repeat what the code promises, for writers that are not this code. */
-static const char schema[] =
+static const char version_1[] =
     "CREATE TABLE gate_run ("
     "  id INTEGER PRIMARY KEY,"
     "  recorded TEXT NOT NULL,"
@@ -55,15 +59,35 @@ static const char schema[] =
     "  PRIMARY KEY (run, evidence, measure)"
     ") STRICT;";
 
+/* Runs recorded before have none of it: empty says unknown. */
+static const char version_2[] =
+    "ALTER TABLE gate_run ADD COLUMN settings TEXT NOT NULL DEFAULT '{}'"
+    "  CHECK (json_valid(settings));"
+    "ALTER TABLE gate_run ADD COLUMN corpus_digest TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE gate_run ADD COLUMN device TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE gate_run ADD COLUMN driver TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE gate_run ADD COLUMN record_digest TEXT NOT NULL DEFAULT ''"
+    "  CHECK (length(record_digest) IN (0, 64));"
+    "CREATE TABLE gate_evidence ("
+    "  run INTEGER NOT NULL REFERENCES gate_run (id),"
+    "  evidence TEXT NOT NULL,"
+    "  taken TEXT NOT NULL CHECK (taken IN ('taken', 'not taken', 'not applicable')),"
+    "  coverage INTEGER NOT NULL,"
+    "  seconds REAL NOT NULL,"
+    "  note TEXT NOT NULL,"
+    "  PRIMARY KEY (run, evidence)"
+    ") STRICT;";
+
+/* steps[n] makes version n + 1 of version n. */
+static const char *const steps[ASSAY_LEDGER_VERSION] = {version_1, version_2};
+
 static assay_status refuse(const gate_ledger *ledger, const char *doing, struct assay_error *error)
 {
     const char *text = sqlite3_errmsg(ledger->db);
     switch (sqlite3_errcode(ledger->db) & 0xff) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-        return assay_fail(error, ASSAY_E_CORRUPT, "ledger", ledger->path,
-                          "%s: not a sound SQLite file (%s): move it away or name another file",
-                          doing, text);
+        return assay_ledger_refusal(ledger->db, ledger->path, error);
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
@@ -119,35 +143,54 @@ static void make_folders(const char *path)
     }
 }
 
-/* Inside a write transaction, so that of two processes that meet a new file one makes the tables
- * and the other finds them. */
-static assay_status check_tables(gate_ledger *ledger, struct assay_error *error)
+/* A damaged file stays as it lies there: it is looked through by a connection that cannot write,
+ * before one that can write is made (which might change its journal mode or empty its log). */
+static assay_status look_through(const gate_ledger *ledger, struct assay_error *error)
 {
-    char version[32], application[32], tables[32], sound[256];
-    TRY(query(ledger, "PRAGMA quick_check(1)", "checking", sound, sizeof sound, error));
-    if (strcmp(sound, "ok") != 0)
-        return assay_fail(error, ASSAY_E_CORRUPT, "ledger", ledger->path,
-                          "is damaged (%.200s): move it away or name another file", sound);
+    struct stat file;
+    sqlite3 *db;
+    int version;
+    if (stat(ledger->path, &file) != 0 || file.st_size == 0)
+        return ASSAY_OK; /* a new one, or a place that the next step refuses */
+    struct assay_error found = {0};
+    assay_status status = assay_ledger_open(ledger->path, &db, &version, &found);
+    if (status == ASSAY_OK)
+        status = assay_ledger_check(db, ledger->path, version, &found);
+    assay_ledger_close(db);
+    /* Permissions and locks: opening for writing says more about them. */
+    if (status == ASSAY_E_IO)
+        return ASSAY_OK;
+    if (status != ASSAY_OK)
+        *error = found;
+    return status;
+}
+
+/* Inside a write transaction, so that of two processes that meet a new or an older file one makes
+ * the tables and the other finds them. */
+static assay_status make_tables(gate_ledger *ledger, struct assay_error *error)
+{
+    char version[32], application[32], tables[32], pragmas[128];
     TRY(query(ledger, "PRAGMA user_version", "reading", version, sizeof version, error));
     TRY(query(ledger, "PRAGMA application_id", "reading", application, sizeof application, error));
     TRY(query(ledger, "SELECT count(*) FROM sqlite_schema", "reading", tables, sizeof tables,
               error));
-    if (atoi(application) == 0 && atoi(version) == 0 && atoi(tables) == 0) {
-        char pragmas[128];
-        snprintf(pragmas, sizeof pragmas, "PRAGMA user_version = %d; PRAGMA application_id = %d",
-                 ASSAY_LEDGER_VERSION, ASSAY_LEDGER_APPLICATION);
-        TRY(execute(ledger, schema, "making its tables", error));
-        return execute(ledger, pragmas, "making its tables", error);
-    }
-    if (atoi(application) != ASSAY_LEDGER_APPLICATION)
+    int at = atoi(version);
+    const bool fresh = atoi(application) == 0 && at == 0 && atoi(tables) == 0;
+    if (!fresh && atoi(application) != ASSAY_LEDGER_APPLICATION)
         return assay_fail(error, ASSAY_E_CORRUPT, "ledger", ledger->path,
                           "is an SQLite file of another program: name another file");
-    if (atoi(version) != ASSAY_LEDGER_VERSION)
+    if (at > ASSAY_LEDGER_VERSION || (!fresh && at < 1))
         return assay_fail(error, ASSAY_E_UNSUPPORTED, "ledger", ledger->path,
                           "has version %s, this build writes version %d: use the newer program or "
                           "name another file",
                           version, ASSAY_LEDGER_VERSION);
-    return ASSAY_OK;
+    if (at == ASSAY_LEDGER_VERSION)
+        return ASSAY_OK;
+    for (; at < ASSAY_LEDGER_VERSION; at++)
+        TRY(execute(ledger, steps[at], "making its tables", error));
+    snprintf(pragmas, sizeof pragmas, "PRAGMA user_version = %d; PRAGMA application_id = %d", at,
+             ASSAY_LEDGER_APPLICATION);
+    return execute(ledger, pragmas, "making its tables", error);
 }
 
 /* Changing the journal mode does not wait for other processes by itself. */
@@ -173,13 +216,14 @@ static assay_status use_log(gate_ledger *ledger, struct assay_error *error)
 static assay_status open_file(gate_ledger *ledger, struct assay_error *error)
 {
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    TRY(look_through(ledger, error));
     if (sqlite3_open_v2(ledger->path, &ledger->db, flags, NULL) != SQLITE_OK)
         return refuse(ledger, "opening", error);
     sqlite3_busy_timeout(ledger->db, BUSY_MS);
     TRY(use_log(ledger, error));
     TRY(execute(ledger, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; BEGIN IMMEDIATE",
                 "opening", error));
-    const assay_status status = check_tables(ledger, error);
+    const assay_status status = make_tables(ledger, error);
     if (status != ASSAY_OK) {
         (void)sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
         return status;
@@ -234,17 +278,34 @@ static void bind_text(sqlite3_stmt *statement, int index, const char *text)
     sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
+/* What a run was asked to do, as far as its result may depend on it. */
+static char *format_settings(const struct gate_result *result)
+{
+    json_t *settings = json_pack("{s:b, s:I, s:i, s:s, s:s}", "quick", result->quick, "seed",
+                                 (json_int_t)result->seed, "threads", result->threads, "policy",
+                                 result->policy_file, "command", result->command);
+    char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(settings);
+    return text;
+}
+
 static assay_status add_run(gate_ledger *ledger, const struct gate_result *result,
                             const char *report, struct assay_error *error)
 {
     static const char sql[] =
         "INSERT INTO gate_run (recorded, model_digest, trades, backend, isa, build_digest,"
-        " policy_digest, expires, verdict, reason, planted, quick, seed, seconds, model_dir, "
-        "report)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+        " policy_digest, expires, verdict, reason, planted, quick, seed, seconds, model_dir,"
+        " report, corpus_digest, device, driver, settings)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
+        " ?19, ?20)";
     const struct assay_gate_key *key = &result->key;
+    char *settings = format_settings(result);
     sqlite3_stmt *s = NULL;
     bool good = sqlite3_prepare_v2(ledger->db, sql, -1, &s, NULL) == SQLITE_OK;
+    if (settings == NULL) {
+        sqlite3_finalize(s);
+        return assay_fail(error, ASSAY_E_MEMORY, "ledger", "settings", "no memory");
+    }
     if (good) {
         bind_text(s, 1, result->recorded);
         bind_text(s, 2, key->model);
@@ -262,10 +323,15 @@ static assay_status add_run(gate_ledger *ledger, const struct gate_result *resul
         sqlite3_bind_double(s, 14, result->seconds);
         bind_text(s, 15, result->model_dir);
         bind_text(s, 16, report);
+        bind_text(s, 17, result->corpus);
+        bind_text(s, 18, result->device);
+        bind_text(s, 19, result->driver);
+        bind_text(s, 20, settings);
         good = sqlite3_step(s) == SQLITE_DONE;
     }
     const assay_status status = good ? ASSAY_OK : refuse(ledger, "recording the run", error);
     sqlite3_finalize(s);
+    free(settings);
     return status;
 }
 
@@ -304,6 +370,51 @@ static assay_status add_checks(gate_ledger *ledger, const struct gate_result *re
     return status;
 }
 
+static assay_status add_evidence(gate_ledger *ledger, const struct gate_result *result, int64_t run,
+                                 struct assay_error *error)
+{
+    static const char *const taken[] = {[GATE_NOT_TAKEN] = "not taken",
+                                        [GATE_TAKEN] = "taken",
+                                        [GATE_NOT_APPLICABLE] = "not applicable"};
+    static const char sql[] = "INSERT INTO gate_evidence (run, evidence, taken, coverage, seconds,"
+                              " note) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    sqlite3_stmt *s = NULL;
+    bool good = sqlite3_prepare_v2(ledger->db, sql, -1, &s, NULL) == SQLITE_OK;
+    for (int e = 0; e < GATE_NUM_EVIDENCE && good; e++) {
+        const struct gate_item *item = &result->item[e];
+        sqlite3_reset(s);
+        sqlite3_bind_int64(s, 1, run);
+        bind_text(s, 2, gate_evidence_rows[e].name);
+        bind_text(s, 3, taken[item->taken]);
+        sqlite3_bind_int64(s, 4, (sqlite3_int64)item->coverage);
+        sqlite3_bind_double(s, 5, item->seconds);
+        bind_text(s, 6, item->note);
+        good = sqlite3_step(s) == SQLITE_DONE;
+    }
+    const assay_status status = good ? ASSAY_OK : refuse(ledger, "recording the evidence", error);
+    sqlite3_finalize(s);
+    return status;
+}
+
+/* Over all that the transaction has written of the run. */
+static assay_status add_digest(gate_ledger *ledger, int64_t run, struct assay_error *error)
+{
+    char digest[65];
+    sqlite3_stmt *s = NULL;
+    TRY(assay_ledger_record_digest(ledger->db, run, digest, error));
+    bool good =
+        sqlite3_prepare_v2(ledger->db, "UPDATE gate_run SET record_digest = ?1 WHERE id = ?2", -1,
+                           &s, NULL) == SQLITE_OK;
+    if (good) {
+        bind_text(s, 1, digest);
+        sqlite3_bind_int64(s, 2, run);
+        good = sqlite3_step(s) == SQLITE_DONE;
+    }
+    const assay_status status = good ? ASSAY_OK : refuse(ledger, "recording the digest", error);
+    sqlite3_finalize(s);
+    return status;
+}
+
 assay_status gate_ledger_add(gate_ledger *ledger, const struct gate_result *result,
                              const char *report, int64_t *id, struct assay_error *error)
 {
@@ -318,6 +429,10 @@ assay_status gate_ledger_add(gate_ledger *ledger, const struct gate_result *resu
         *id = sqlite3_last_insert_rowid(ledger->db);
         status = add_checks(ledger, result, *id, error);
     }
+    if (status == ASSAY_OK)
+        status = add_evidence(ledger, result, *id, error);
+    if (status == ASSAY_OK)
+        status = add_digest(ledger, *id, error);
     if (status == ASSAY_OK)
         status = execute(ledger, "COMMIT", "recording the run", error);
     if (status != ASSAY_OK && !sqlite3_get_autocommit(ledger->db))

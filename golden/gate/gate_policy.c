@@ -4,9 +4,10 @@
  * that is not checked. What a trade does without is said in words.
  *
  *   {"version": N, "trades": {TRADE: {"owner": "...", "expires": "YYYY-MM-DD",
- *     "evidence": {EVIDENCE: {LIMIT: number or "reported", ...} or "not required", ...}}}}
+ *     "evidence": {EVIDENCE: {LIMIT: number or "reported", ...} or "not required", ...}}},
+ *    "sets": see gate_policy_set.c; without it no set can be gated}
  */
-#include "gate.h"
+#include "gate_policy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,11 +16,6 @@
 #include <jansson.h>
 
 #include "gate_try.h"
-
-struct reader {
-    const char *file;
-    struct assay_error *error;
-};
 
 static const char *type_name(const json_t *value)
 {
@@ -38,8 +34,7 @@ static const char *type_name(const json_t *value)
     }
 }
 
-/* The member `key` of the object at `place`, of a type that `is` accepts. */
-static assay_status member(const struct reader *r, const json_t *object, const char *place,
+assay_status policy_member(const struct policy_reader *r, const json_t *object, const char *place,
                            const char *key, const char *wanted, bool fits(const json_t *),
                            json_t **value)
 {
@@ -53,11 +48,11 @@ static assay_status member(const struct reader *r, const json_t *object, const c
     return ASSAY_OK;
 }
 
-static bool is_object(const json_t *value)
+bool policy_is_object(const json_t *value)
 {
     return json_is_object(value);
 }
-static bool is_string(const json_t *value)
+bool policy_is_string(const json_t *value)
 {
     return json_is_string(value);
 }
@@ -78,8 +73,7 @@ static bool is_integer(const json_t *value)
     return json_is_integer(value);
 }
 
-/* Every key of the object is among names[0, count). */
-static assay_status known_keys(const struct reader *r, json_t *object, const char *place,
+assay_status policy_known_keys(const struct policy_reader *r, json_t *object, const char *place,
                                const char *const *names, size_t count)
 {
     const char *key;
@@ -87,7 +81,7 @@ static assay_status known_keys(const struct reader *r, json_t *object, const cha
     json_object_foreach(object, key, value)
     {
         bool known = false;
-        char list[256] = "";
+        char list[384] = "";
         for (size_t i = 0; i < count; i++) {
             known = known || strcmp(key, names[i]) == 0;
             const size_t used = strlen(list);
@@ -100,11 +94,12 @@ static assay_status known_keys(const struct reader *r, json_t *object, const cha
     return ASSAY_OK;
 }
 
-static assay_status read_limit(const struct reader *r, const json_t *object, const char *place,
-                               const struct gate_limit_row *row, double *limit)
+static assay_status read_limit(const struct policy_reader *r, const json_t *object,
+                               const char *place, const struct gate_limit_row *row, double *limit)
 {
     json_t *value;
-    TRY(member(r, object, place, row->key, "a number or \"reported\"", is_number_or_word, &value));
+    TRY(policy_member(r, object, place, row->key, "a number or \"reported\"", is_number_or_word,
+                      &value));
     if (json_is_string(value) && row->side == GATE_LEAST)
         return assay_fail(r->error, ASSAY_E_PARSE, r->file, place,
                           "\"%s\" must be a number: no evidence decides nothing", row->key);
@@ -122,8 +117,8 @@ static assay_status read_limit(const struct reader *r, const json_t *object, con
     return ASSAY_OK;
 }
 
-static assay_status read_evidence(const struct reader *r, const json_t *object, const char *trade,
-                                  struct gate_policy *policy)
+static assay_status read_evidence(const struct policy_reader *r, const json_t *object,
+                                  const char *trade, struct gate_policy *policy)
 {
     for (int e = 0; e < GATE_NUM_EVIDENCE; e++) {
         const char *keys[GATE_NUM_LIMITS], *name = gate_evidence_rows[e].name;
@@ -132,8 +127,8 @@ static assay_status read_evidence(const struct reader *r, const json_t *object, 
         json_t *item;
         snprintf(above, sizeof above, "%.48s.evidence", trade);
         snprintf(place, sizeof place, "%.60s.%s", above, name);
-        TRY(member(r, object, above, name, "an object or \"not required\"", is_object_or_word,
-                   &item));
+        TRY(policy_member(r, object, above, name, "an object or \"not required\"",
+                          is_object_or_word, &item));
         policy->required[e] = json_is_object(item);
         if (!policy->required[e] && e == GATE_OPS)
             return assay_fail(r->error, ASSAY_E_PARSE, r->file, above,
@@ -143,7 +138,7 @@ static assay_status read_evidence(const struct reader *r, const json_t *object, 
         for (int i = 0; i < GATE_NUM_LIMITS; i++)
             if ((int)gate_limit_rows[i].evidence == e)
                 keys[num_keys++] = gate_limit_rows[i].key;
-        TRY(known_keys(r, item, place, keys, num_keys));
+        TRY(policy_known_keys(r, item, place, keys, num_keys));
         for (int i = 0; i < GATE_NUM_LIMITS; i++)
             if ((int)gate_limit_rows[i].evidence == e)
                 TRY(read_limit(r, item, place, &gate_limit_rows[i], &policy->limit[i]));
@@ -161,20 +156,12 @@ static bool is_date(const char *text)
            day <= days[month - 1];
 }
 
-static assay_status read_trade(const struct reader *r, json_t *object, const char *name,
-                               struct gate_policy *policy)
+assay_status policy_read_owner(const struct policy_reader *r, const json_t *object,
+                               const char *name, struct gate_policy *policy)
 {
-    static const char *const keys[] = {"owner", "expires", "evidence"};
-    const char *evidence[GATE_NUM_EVIDENCE];
-    json_t *owner, *expires, *items;
-    char place[96];
-    if (assay_trade_find(name) == ASSAY_NUM_TRADES)
-        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades", "unknown trade \"%.64s\"",
-                          name);
-    TRY(known_keys(r, object, name, keys, sizeof keys / sizeof *keys));
-    TRY(member(r, object, name, "owner", "a string", is_string, &owner));
-    TRY(member(r, object, name, "expires", "a string", is_string, &expires));
-    TRY(member(r, object, name, "evidence", "an object", is_object, &items));
+    json_t *owner, *expires;
+    TRY(policy_member(r, object, name, "owner", "a string", policy_is_string, &owner));
+    TRY(policy_member(r, object, name, "expires", "a string", policy_is_string, &expires));
     if (json_string_length(owner) == 0 || json_string_length(owner) >= sizeof policy->owner)
         return assay_fail(r->error, ASSAY_E_PARSE, r->file, name,
                           "\"owner\" must have 1 to %zu bytes", sizeof policy->owner - 1);
@@ -182,64 +169,143 @@ static assay_status read_trade(const struct reader *r, json_t *object, const cha
         return assay_fail(r->error, ASSAY_E_PARSE, r->file, name,
                           "\"expires\" must be a date such as 2027-11-30, is \"%.32s\"",
                           json_string_value(expires));
+    snprintf(policy->owner, sizeof policy->owner, "%s", json_string_value(owner));
+    snprintf(policy->expires, sizeof policy->expires, "%.10s", json_string_value(expires));
+    return ASSAY_OK;
+}
+
+assay_status policy_read_entry(const struct policy_reader *r, json_t *object, const char *name,
+                               struct gate_policy *policy)
+{
+    static const char *const keys[] = {"owner", "expires", "evidence"};
+    const char *evidence[GATE_NUM_EVIDENCE];
+    json_t *items;
+    char place[96];
+    TRY(policy_known_keys(r, object, name, keys, sizeof keys / sizeof *keys));
+    TRY(policy_read_owner(r, object, name, policy));
+    TRY(policy_member(r, object, name, "evidence", "an object", policy_is_object, &items));
     for (int e = 0; e < GATE_NUM_EVIDENCE; e++)
         evidence[e] = gate_evidence_rows[e].name;
     snprintf(place, sizeof place, "%.64s.evidence", name);
-    TRY(known_keys(r, items, place, evidence, GATE_NUM_EVIDENCE));
-    snprintf(policy->owner, sizeof policy->owner, "%s", json_string_value(owner));
-    snprintf(policy->expires, sizeof policy->expires, "%.10s", json_string_value(expires));
+    TRY(policy_known_keys(r, items, place, evidence, GATE_NUM_EVIDENCE));
     return read_evidence(r, items, name, policy);
 }
 
-static assay_status read_root(const struct reader *r, json_t *root, enum assay_trade trade,
-                              struct gate_policy *policy)
+/* Reads all trades' policies; entry[t] is complete where the set `named` holds t. */
+static assay_status read_trades(const struct policy_reader *r, const json_t *trades,
+                                struct policy_entries *entries)
 {
-    static const char *const keys[] = {"version", "trades"};
-    const char *name = assay_trade_name(trade), *key;
-    json_t *version, *trades, *value;
-    bool found = false;
-    if (!json_is_object(root))
-        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "policy", "must be an object, is %s",
-                          type_name(root));
-    TRY(known_keys(r, root, "policy", keys, 2));
-    TRY(member(r, root, "policy", "version", "a whole number", is_integer, &version));
-    TRY(member(r, root, "policy", "trades", "an object", is_object, &trades));
-    json_object_foreach(trades, key, value)
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)trades, key, value)
     {
-        struct gate_policy other = {0};
+        const enum assay_trade trade = assay_trade_find(key);
         if (!json_is_object(value))
             return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades",
                               "\"%.64s\" must be an object, is %s", key, type_name(value));
-        TRY(read_trade(r, value, key, &other));
-        if (strcmp(key, name) != 0)
-            continue;
-        found = true;
-        *policy = other;
+        if (trade == ASSAY_NUM_TRADES)
+            return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades", "unknown trade \"%.64s\"",
+                              key);
+        struct gate_policy *policy = &entries->entry[trade];
+        TRY(policy_read_entry(r, value, key, policy));
+        for (int e = 0; e < GATE_NUM_EVIDENCE; e++)
+            policy->members[e] = policy->required[e] ? 1u << (unsigned)trade : 0;
+        entries->order[entries->count++] = trade;
+        entries->named |= 1u << (unsigned)trade;
     }
-    policy->version = json_integer_value(version);
-    if (policy->version < 1)
-        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "policy",
-                          "\"version\" must be at least 1, is %lld", (long long)policy->version);
-    if (!found)
-        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades",
-                          "there is no policy for %s: it cannot be gated", name);
     return ASSAY_OK;
+}
+
+/* *sets is NULL when there is no such key. */
+static assay_status read_root(const struct policy_reader *r, json_t *root,
+                              struct policy_entries *entries, json_t **sets)
+{
+    static const char *const keys[] = {"version", "trades", "sets"};
+    json_t *version, *trades;
+    if (!json_is_object(root))
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "policy", "must be an object, is %s",
+                          type_name(root));
+    TRY(policy_known_keys(r, root, "policy", keys, 3));
+    TRY(policy_member(r, root, "policy", "version", "a whole number", is_integer, &version));
+    TRY(policy_member(r, root, "policy", "trades", "an object", policy_is_object, &trades));
+    TRY(read_trades(r, trades, entries));
+    entries->version = json_integer_value(version);
+    if (entries->version < 1)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "policy",
+                          "\"version\" must be at least 1, is %lld", (long long)entries->version);
+    *sets = json_object_get(root, "sets");
+    return *sets == NULL ? ASSAY_OK : policy_check_sets(r, *sets);
+}
+
+/* The policy of the set out of a text that has been read. */
+static assay_status choose(const struct policy_reader *r, const struct policy_entries *entries,
+                           const json_t *sets, assay_trade_set set, struct gate_policy *policy)
+{
+    char names[256];
+    const assay_trade_set missing = set & ~entries->named;
+    assay_trade_set_format(missing, names, sizeof names);
+    if (set == 0 || missing != 0)
+        return assay_fail(r->error, ASSAY_E_PARSE, r->file, "trades",
+                          "there is no policy for %s: it cannot be gated", names);
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        if (set == 1u << t) {
+            *policy = entries->entry[t];
+            policy->version = entries->version;
+            return ASSAY_OK;
+        }
+    TRY(policy_combine(r, entries, sets, set, policy));
+    policy->version = entries->version;
+    return ASSAY_OK;
+}
+
+static assay_status load(const char *text, size_t bytes, const char *file, json_t **root,
+                         struct assay_error *error)
+{
+    json_error_t where;
+    *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
+    if (*root == NULL)
+        return assay_fail(error, ASSAY_E_PARSE, file, "policy", "line %d, column %d: %s",
+                          where.line, where.column, where.text);
+    return ASSAY_OK;
+}
+
+assay_status gate_policy_read_set(const char *text, size_t bytes, const char *file,
+                                  assay_trade_set set, struct gate_policy *policy,
+                                  struct assay_error *error)
+{
+    const struct policy_reader r = {.file = file, .error = error};
+    struct policy_entries entries = {.count = 0};
+    json_t *root, *sets;
+    *policy = (struct gate_policy){0};
+    TRY(load(text, bytes, file, &root, error));
+    assay_status status = read_root(&r, root, &entries, &sets);
+    if (status == ASSAY_OK)
+        status = choose(&r, &entries, sets, set, policy);
+    json_decref(root);
+    if (status == ASSAY_OK)
+        status = assay_gate_digest(text, bytes, policy->digest, error);
+    return status;
 }
 
 assay_status gate_policy_read(const char *text, size_t bytes, const char *file,
                               enum assay_trade trade, struct gate_policy *policy,
                               struct assay_error *error)
 {
-    const struct reader r = {.file = file, .error = error};
-    json_error_t where;
-    *policy = (struct gate_policy){0};
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
-    if (root == NULL)
-        return assay_fail(error, ASSAY_E_PARSE, file, "policy", "line %d, column %d: %s",
-                          where.line, where.column, where.text);
-    assay_status status = read_root(&r, root, trade, policy);
+    return gate_policy_read_set(text, bytes, file, 1u << (unsigned)trade, policy, error);
+}
+
+assay_status gate_policy_trades(const char *text, size_t bytes, const char *file,
+                                enum assay_trade *trades, int *num_trades,
+                                struct assay_error *error)
+{
+    const struct policy_reader r = {.file = file, .error = error};
+    struct policy_entries entries = {.count = 0};
+    json_t *root, *sets;
+    *num_trades = 0;
+    TRY(load(text, bytes, file, &root, error));
+    const assay_status status = read_root(&r, root, &entries, &sets);
     json_decref(root);
-    if (status == ASSAY_OK)
-        status = assay_gate_digest(text, bytes, policy->digest, error);
+    for (int i = 0; status == ASSAY_OK && i < entries.count; i++)
+        trades[(*num_trades)++] = entries.order[i];
     return status;
 }

@@ -158,6 +158,17 @@ static void write_environment(const struct gate_result *result, FILE *out)
     fputs("</pre>\n", out);
 }
 
+/* What each trade of the set changes. */
+static void write_trades(const struct gate_result *result, FILE *out)
+{
+    assay_trade_set set;
+    if (assay_trade_set_parse(result->key.trades, &set, NULL) != ASSAY_OK)
+        return;
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        if ((set >> t & 1u) != 0)
+            element(out, "p", "dim", assay_trade_change((enum assay_trade)t));
+}
+
 void gate_report_html(const struct gate_result *result, FILE *out)
 {
     const char *verdict = gate_verdict_name(result->verdict);
@@ -167,7 +178,7 @@ void gate_report_html(const struct gate_result *result, FILE *out)
     fprintf(out, "%s: gate %s", verdict, result->key.trades);
     fprintf(out, "</title>\n<style>\n%s</style></head>\n<body>\n<h1>Gate %s</h1>\n", style,
             result->key.trades);
-    element(out, "p", "dim", assay_trade_change(assay_trade_find(result->key.trades)));
+    write_trades(result, out);
     fprintf(out, "\n<p><span class=\"verdict %s\">%s</span><br>", verdict, verdict);
     gate_report_escape(out, result->reason);
     fputs("</p>\n", out);

@@ -127,13 +127,15 @@ char *gate_report_json(const struct gate_result *result)
 {
     const struct gate_policy *policy = &result->policy;
     json_t *root = json_pack(
-        "{s:i, s:s, s:s, s:s, s:f, s:s, s:o, s:{s:s, s:I, s:s, s:s}, s:o, s:o, s:o, s:o, s:o}",
+        "{s:i, s:s, s:s, s:s, s:f, s:s, s:o, s:{s:s, s:I, s:s, s:s}, s:o, s:o, s:o, s:o, s:o, "
+        "s:{s:o, s:o}}",
         "format", 1, "verdict", gate_verdict_name(result->verdict), "reason", result->reason,
         "recorded", result->recorded, "seconds", result->seconds, "command", result->command, "run",
         identity(result), "policy", "digest", policy->digest, "version",
         (json_int_t)policy->version, "owner", policy->owner, "expires", policy->expires, "evidence",
         evidence(result), "drift", drift(result), "greedy", prompts(result), "losses",
-        losses(result), "loss_changes", changes(result));
+        losses(result), "loss_changes", changes(result), "gain", "bytes_without",
+        number(result->bytes_without), "bytes_with", number(result->bytes_with));
     char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
     json_decref(root);
     return text;

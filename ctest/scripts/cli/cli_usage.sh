@@ -20,7 +20,7 @@ err 'there is no command "rum"'
 expect 3 "$assay" --nonsense
 silent out
 
-for tool in run inspect convert ops; do
+for tool in run gate ledger inspect convert ops; do
     expect 0 "$assay" $tool --help
     out "Usage: assay $tool"
     silent err
@@ -50,6 +50,8 @@ wrong '--greedy and --temperature above 0 exclude' run "$model" --prompt a --gre
 wrong '--top-k has no effect' run "$model" --prompt a --greedy --top-k 5
 wrong '--seed has no effect' run "$model" --prompt a --seed 1
 wrong '--ledger has no effect' run "$model" --prompt a --ledger x
+wrong '--certificate has no effect' run "$model" --prompt a --certificate x
+wrong '--certificate and --ledger exclude' run "$model" --prompt a --gdn-state-fp16 --certificate x --ledger y
 wrong '--backend must be cpu, cuda or simt' run "$model" --prompt a --backend gpu
 wrong '--device has no effect without --backend cuda' run "$model" --prompt a --device 0
 wrong '--cuda-graphs on needs --backend cuda' run "$model" --prompt a --cuda-graphs on
@@ -63,6 +65,15 @@ wrong '--threads must be a whole number' run "$model" --prompt a --threads 0
 wrong '--stats must be text, json or none' run "$model" --prompt a --stats xml
 wrong 'one MODEL is enough' run "$model" other --prompt a
 wrong 'MODEL is missing' inspect
+wrong 'an action is missing' ledger
+wrong 'there is no action "lost"' ledger lost
+wrong 'diff needs 2 runs' ledger diff 1
+wrong 'show takes at most 1 runs' ledger show 1 2
+wrong 'certify needs --key' ledger certify 1
+wrong '--key goes with certify' ledger show 1 --key x
+wrong '--check goes with table' ledger list --check x
+wrong '-o goes with' ledger list -o x
+wrong 'there is no ledger' ledger list --ledger "$work/none"
 wrong 'takes no argument' ops rope
 wrong 'ASSAY_E_NOT_FOUND' run "$work/none" --prompt a
 wrong 'ASSAY_E_NOT_FOUND' inspect "$work/none"

@@ -12,6 +12,26 @@ expect 3 "$assay" gate "$model"
 err '--trade is missing'
 expect 3 "$assay" gate "$model" --trade gdn-state-fp8
 err 'known: gdn-state-fp16'
+expect 3 "$assay" gate "$model" --trade gdn-state-fp16,lm-head-q6
+err 'several together: --set'
+expect 3 "$assay" gate "$model" --set lm-head-q4,lm-head-q6
+err 'cannot be combined with'
+expect 3 "$assay" gate "$model" --set gdn-state-fp16,lm-head-q5
+err 'unknown trade "lm-head-q5"'
+expect 3 "$assay" gate "$model" --all --trade gdn-state-fp16
+err '--all excludes --trade'
+expect 3 "$assay" gate "$model" --all --json x
+err 'reports are of one gate'
+expect 3 "$assay" gate "$model" --all --compare 7
+err '--compare takes LAST'
+expect 3 "$assay" gate "$model" --trade gdn-state-fp16 --fresh
+err '--fresh goes with --all'
+expect 3 "$assay" gate "$model" --new-key "$work/key"
+err 'take no MODEL'
+expect 3 "$assay" gate --trusted "$work/key"
+err '--trusted goes with --verify-certificate'
+expect 3 "$assay" gate --verify-certificate "$work/none"
+err 'ASSAY_E_NOT_FOUND'
 # shellcheck disable=SC2086
 expect 3 "$assay" gate "$work/none" $trade
 err 'ASSAY_E_NOT_FOUND'
@@ -28,6 +48,9 @@ err 'must exist and be writable'
 printf 'no ledger\n%0200d' 0 >"$work/text"
 # shellcheck disable=SC2086
 expect 3 "$assay" gate "$model" $trade --ledger "$work/text"
+err 'not a sound SQLite file'
+err 'name another file with --ledger'
+expect 3 "$assay" ledger list --ledger "$work/text"
 err 'not a sound SQLite file'
 expect 3 "$assay" run "$model" --prompt a --gdn-state-fp16 --ledger "$work/text"
 err 'not a sound SQLite file'

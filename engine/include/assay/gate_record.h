@@ -19,10 +19,6 @@
 extern "C" {
 #endif
 
-/* Of the ledger's tables, in its user_version; and the mark in its application_id ("ASAY"). */
-#define ASSAY_LEDGER_VERSION     1
-#define ASSAY_LEDGER_APPLICATION 0x41534159
-
 /* Digests are BLAKE2b-256 in lower-case hex. */
 struct assay_gate_key {
     char model[65];   /* assay_model_digest */

@@ -78,7 +78,8 @@ static void expect_error(assay_status expected, const char *words)
               assay_status_name(status), error.message);
 }
 
-/* One part of the key after the other, by a change of the record. */
+/* One part of the key after the other, by a change of the record (and, since a changed record is
+ * damaged, without its digest). */
 Test(gate_lookup, every_part)
 {
     static const struct {
@@ -97,6 +98,7 @@ Test(gate_lookup, every_part)
     struct gate_result *result = sample_result();
     expect(false, "there is no ledger");
     record(result);
+    change("UPDATE gate_run SET record_digest = ''");
     expect(true, "passed on 20");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         char sql[512], value[128];
@@ -109,6 +111,29 @@ Test(gate_lookup, every_part)
                  parts[i].column, parts[i].column);
         change(sql);
         expect(true, "passed on 20");
+    }
+    free(result);
+}
+
+/* A record that is not what was recorded decides nothing, in whatever part it differs. */
+Test(gate_lookup, changed_record)
+{
+    static const char *const changes[] = {
+        "UPDATE gate_run SET expires = '2037-11-30'",
+        "UPDATE gate_run SET reason = reason || ' '",
+        ("UPDATE gate_run SET id = 2; UPDATE gate_check SET run = 2;"
+         "UPDATE gate_evidence SET run = 2"),
+        "UPDATE gate_check SET value = 0.5 WHERE evidence = 'drift'",
+        "DELETE FROM gate_check WHERE evidence = 'drift'",
+        "UPDATE gate_evidence SET coverage = 8 WHERE evidence = 'greedy'",
+    };
+    struct gate_result *result = sample_result();
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        record(result);
+        expect(true, "passed on 20");
+        change(changes[i]);
+        expect_error(ASSAY_E_CORRUPT, "is not what was recorded");
+        cr_assert(unlink(path) == 0);
     }
     free(result);
 }
@@ -136,6 +161,8 @@ Test(gate_lookup, newest)
     record(fail);
     expect(true, "passed");
     change("DELETE FROM gate_check WHERE run IN (SELECT id FROM gate_run WHERE verdict = 'PASS');"
+           "DELETE FROM gate_evidence WHERE run IN"
+           " (SELECT id FROM gate_run WHERE verdict = 'PASS');"
            "DELETE FROM gate_run WHERE verdict = 'PASS'");
     /* What is left: a FAIL of this key, which explains more than the newer ones. */
     expect(false, "says FAIL");
@@ -147,9 +174,9 @@ Test(gate_lookup, no_ledger)
 {
     struct gate_result *result = sample_result();
     record(result);
-    change("PRAGMA user_version = 2");
-    expect_error(ASSAY_E_UNSUPPORTED, "has version 2");
-    change("PRAGMA user_version = 1; PRAGMA application_id = 5");
+    change("PRAGMA user_version = 3");
+    expect_error(ASSAY_E_UNSUPPORTED, "has version 3");
+    change("PRAGMA user_version = 2; PRAGMA application_id = 5");
     expect_error(ASSAY_E_CORRUPT, "of another program");
     FILE *file = fopen(path, "wb");
     cr_assert(file != NULL &&

@@ -50,6 +50,10 @@ struct gate_result *sample_result(void)
     snprintf(result->model_dir, sizeof result->model_dir, "models/made-up & <more>");
     snprintf(result->command, sizeof result->command, "assay gate 'models/made-up & <more>'");
     result->threads = 2;
+    snprintf(result->device, sizeof result->device, "a made-up processor");
+    snprintf(result->driver, sizeof result->driver, "Kernel 1.0");
+    snprintf(result->policy_file, sizeof result->policy_file, "built-in");
+    snprintf(result->corpus, sizeof result->corpus, "%s", SAMPLE_MODEL);
     for (int e = 0; e < GATE_NUM_EVIDENCE; e++)
         result->item[e] = (struct gate_item){.taken = GATE_TAKEN, .coverage = 7, .note = "a < b"};
     for (int i = 0; i < GATE_NUM_LIMITS; i++)

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of trades as Markdown, and the check that a file has its form.
+ */
+#include "ledger_table.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate.h"
+
+static const char preamble[] =
+    "# What the lossy options cost and gain\n"
+    "\n"
+    "Written by `assay ledger table -o docs/quality-trades.md` from the ledger; not edited by "
+    "hand. "
+    "Quality is the relative change of the\n"
+    "mean loss on held-out text, with its 95 % interval; gain is in the bytes of what options "
+    "store "
+    "otherwise, for one sequence; coverage is\n"
+    "how often the routes that the option changes ran while the evidence was taken. "
+    "[gate.md](gate.md) says how verdicts come about.\n";
+
+static const char section[] = "## ";
+
+static const char header[] =
+    "| option | what changes | quality, decode | quality, prefill | gain in bytes | coverage | "
+    "verdict | why |\n"
+    "|---|---|---|---|---|---|---|---|\n";
+
+enum { NUM_CELLS = 8 };
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text == NULL ? "" : text;
+}
+
+/* ---- choice of runs ------------------------------------------------------------------------- */
+
+/* One table: where its runs were taken. */
+static bool same_place(const json_t *a, const json_t *b)
+{
+    return strcmp(text_of(a, "model_digest"), text_of(b, "model_digest")) == 0 &&
+           strcmp(text_of(a, "backend"), text_of(b, "backend")) == 0 &&
+           strcmp(text_of(a, "isa"), text_of(b, "isa")) == 0;
+}
+
+static bool counts(const json_t *run)
+{
+    return text_of(run, "planted")[0] == '\0' && strcmp(text_of(run, "record"), "damaged") != 0;
+}
+
+static bool is_quick(const json_t *run)
+{
+    return json_integer_value(json_object_get(run, "quick")) != 0;
+}
+
+/* The run of these trades that counts there; NULL when there is none. */
+static const json_t *choose(const json_t *runs, const json_t *place, const char *trades)
+{
+    const json_t *best = NULL;
+    size_t i;
+    json_t *run;
+    json_array_foreach((json_t *)runs, i,
+                       run) if (counts(run) && same_place(run, place) &&
+                                strcmp(text_of(run, "trades"), trades) == 0 &&
+                                (best == NULL || is_quick(best) || !is_quick(run))) best = run;
+    return best;
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+/* A cell's text: one line, without the mark between cells. */
+static void write_text(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        fputc(*text == '|' || *text == '\n' ? ' ' : *text, out);
+}
+
+static void write_quality(const json_t *run, const char *path, FILE *out)
+{
+    const json_t *changes = json_object_get(json_object_get(run, "report"), "loss_changes");
+    const json_t *change = json_object_get(changes, path);
+    const json_t *mean = json_object_get(change, "relative_change");
+    if (!json_is_number(mean) || json_integer_value(json_object_get(change, "segments")) == 0)
+        fputs(" - |", out);
+    else
+        fprintf(out, " %+.3f %% (%+.3f to %+.3f) |", 100.0 * json_number_value(mean),
+                100.0 * json_number_value(json_object_get(change, "low_95")),
+                100.0 * json_number_value(json_object_get(change, "high_95")));
+}
+
+static void write_gain(const json_t *run, FILE *out)
+{
+    const json_t *gain = json_object_get(json_object_get(run, "report"), "gain");
+    const json_t *with = json_object_get(gain, "bytes_with");
+    const json_t *without = json_object_get(gain, "bytes_without");
+    const double before = json_number_value(without), after = json_number_value(with);
+    if (!json_is_number(with) || !json_is_number(without) || !(before > 0.0))
+        fputs(" - |", out);
+    else
+        fprintf(out, " %.0f of %.0f (%.1f %%) |", before - after, before,
+                100.0 * (before - after) / before);
+}
+
+/* "op-verdicts 890, greedy 512": of the evidence that was taken and needs it. */
+static void write_coverage(const json_t *run, FILE *out)
+{
+    bool first = true;
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(json_object_get(run, "report"), "evidence"), i, item)
+    {
+        const json_t *coverage = json_object_get(item, "coverage");
+        if (!json_is_true(json_object_get(item, "taken")) || !json_is_integer(coverage))
+            continue;
+        fprintf(out, "%s%s %lld", first ? " " : ", ", text_of(item, "name"),
+                (long long)json_integer_value(coverage));
+        first = false;
+    }
+    fputs(first ? " - |" : " |", out);
+}
+
+static void write_change(const char *trades, FILE *out)
+{
+    assay_trade_set set;
+    bool first = true;
+    if (assay_trade_set_parse(trades, &set, NULL) != ASSAY_OK)
+        return;
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        if ((set >> t & 1u) != 0) {
+            fputs(first ? "" : "; ", out);
+            write_text(out, assay_trade_change((enum assay_trade)t));
+            first = false;
+        }
+}
+
+static void write_row(const json_t *run, const char *trades, FILE *out)
+{
+    fprintf(out, "| %s | ", trades);
+    write_change(trades, out);
+    fputs(" |", out);
+    if (run == NULL) {
+        fputs(" - | - | - | - | not gated | the ledger holds no run |\n", out);
+        return;
+    }
+    write_quality(run, "decode", out);
+    write_quality(run, "prefill", out);
+    write_gain(run, out);
+    write_coverage(run, out);
+    fprintf(out, " %s%s | ", text_of(run, "verdict"), is_quick(run) ? " (quick)" : "");
+    write_text(out, text_of(run, "reason"));
+    fputs(" |\n", out);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+/* The last part of a path. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL || slash[1] == '\0' ? path : slash + 1;
+}
+
+static void write_place(const json_t *runs, const json_t *place, const enum assay_trade *trades,
+                        int num_trades, FILE *out)
+{
+    json_t *sets = json_object(), *run;
+    const char *names;
+    size_t i;
+    fprintf(out, "\n%s%s (%.16s...) on %s, %s\n\n%s", section,
+            base_name(text_of(place, "model_dir")), text_of(place, "model_digest"),
+            text_of(place, "backend"), text_of(place, "isa"), header);
+    for (int t = 0; t < num_trades; t++) {
+        const char *name = assay_trade_name(trades[t]);
+        write_row(choose(runs, place, name), name, out);
+    }
+    json_array_foreach((json_t *)runs, i, run) if (counts(run) && same_place(run, place) &&
+                                                   strchr(text_of(run, "trades"), ',') != NULL)
+        json_object_set_new(sets, text_of(run, "trades"), json_true());
+    json_object_foreach(sets, names, run) write_row(choose(runs, place, names), names, out);
+    json_decref(sets);
+}
+
+void ledger_table_write(const json_t *runs, const enum assay_trade *trades, int num_trades,
+                        FILE *out)
+{
+    size_t i, k;
+    json_t *run, *earlier;
+    fputs(preamble, out);
+    json_array_foreach((json_t *)runs, i, run)
+    {
+        bool first = counts(run);
+        json_array_foreach((json_t *)runs, k, earlier) if (k < i && counts(earlier) &&
+                                                           same_place(earlier, run)) first = false;
+        if (first)
+            write_place(runs, run, trades, num_trades, out);
+    }
+}
+
+/* ---- form ----------------------------------------------------------------------------------- */
+
+static bool begins(const char **at, const char *text)
+{
+    const size_t length = strlen(text);
+    const bool same = strncmp(*at, text, length) == 0;
+    *at += same ? length : 0;
+    return same;
+}
+
+/* `| trades | what changes |` and then the other cells of one line. */
+static bool take_row(const char **at, const char *trades)
+{
+    char *expected = NULL;
+    size_t size;
+    int cells = 2;
+    FILE *out = open_memstream(&expected, &size);
+    if (out == NULL)
+        return false;
+    fprintf(out, "| %s | ", trades);
+    write_change(trades, out);
+    fputs(" |", out);
+    const bool closed = fclose(out) == 0;
+    const bool same = closed && begins(at, expected);
+    free(expected);
+    for (; same && **at != '\0' && **at != '\n'; ++*at)
+        cells += **at == '|';
+    return same && cells == NUM_CELLS && *(*at)++ == '\n';
+}
+
+/* A row of a set, whichever. */
+static bool take_set_row(const char **at)
+{
+    char names[256];
+    const char *start = *at + 2;
+    const size_t length = strcspn(start, " |\n");
+    if (strncmp(*at, "| ", 2) != 0 || length >= sizeof names)
+        return false;
+    memcpy(names, start, length);
+    names[length] = '\0';
+    return strchr(names, ',') != NULL && take_row(at, names);
+}
+
+static bool take_section(const char **at, const enum assay_trade *trades, int num_trades)
+{
+    if (!begins(at, "\n") || !begins(at, section))
+        return false;
+    *at += strcspn(*at, "\n");
+    if (!begins(at, "\n\n") || !begins(at, header))
+        return false;
+    for (int t = 0; t < num_trades; t++)
+        if (!take_row(at, assay_trade_name(trades[t])))
+            return false;
+    while (**at == '|')
+        if (!take_set_row(at))
+            return false;
+    return true;
+}
+
+assay_status ledger_table_check(const char *file, const char *text, size_t bytes,
+                                const enum assay_trade *trades, int num_trades,
+                                struct assay_error *error)
+{
+    char *copy = calloc(1, bytes + 1);
+    if (copy == NULL)
+        return assay_fail(error, ASSAY_E_MEMORY, "table", file, "no memory");
+    if (bytes > 0)
+        memcpy(copy, text, bytes);
+    const char *at = copy;
+    bool good = begins(&at, preamble) && *at != '\0';
+    while (good && *at != '\0')
+        good = take_section(&at, trades, num_trades);
+    int line = 1;
+    for (const char *c = copy; c < at; c++)
+        line += *c == '\n';
+    free(copy);
+    if (!good)
+        return assay_fail(error, ASSAY_E_CORRUPT, "table", file,
+                          "line %d is not as `assay ledger table` writes it now: gate all trades "
+                          "(assay gate MODEL --all) and write the file again",
+                          line);
+    return ASSAY_OK;
+}
