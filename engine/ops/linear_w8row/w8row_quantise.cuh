@@ -189,10 +189,11 @@ SIMT_KERNEL(w8row_tokens)(struct w8row_call p)
         }
         largest = w8row_block_maximum(partial, largest);
         bool is_finite = largest < W8ROW_INFINITY, has_codes = is_finite && row < p.rows;
-        float amax = simt_f32_from_bits(largest), inverse = W8ROW_LARGEST / amax;
+        float amax = simt_f32_from_bits(largest),
+              inverse = static_cast<float>(W8ROW_LARGEST) / amax;
         if (simt_thread() == 0)
-            simt_store(p.image.token + row,
-                       is_finite ? amax / W8ROW_LARGEST : simt_f32_from_bits(0x7fc00000u));
+            simt_store(p.image.token + row, is_finite ? amax / static_cast<float>(W8ROW_LARGEST)
+                                                      : simt_f32_from_bits(0x7fc00000u));
         for (int64_t k = simt_thread() * ROW_CHUNK; k < p.image.pitch; k += step) {
             SIMT_UNROLL for (int i = 0; i < ROW_CHUNK; i++) values[i] = 0;
             if (has_codes && k < p.inner)
@@ -229,7 +230,7 @@ SIMT_KERNEL(w8row_weights)(struct w8row_call p)
         bool is_finite = largest < W8ROW_INFINITY, has_codes = is_finite && row < p.columns;
         float scale = 1;
         if (largest > 0)
-            scale = simt_f32_from_bits(largest) * p.range / W8ROW_LARGEST;
+            scale = simt_f32_from_bits(largest) * p.range / static_cast<float>(W8ROW_LARGEST);
         float inverse = 1 / scale;
         if (simt_thread() == 0)
             simt_store(p.image.row + row, is_finite ? scale : simt_f32_from_bits(0x7fc00000u));
