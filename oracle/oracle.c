@@ -11,6 +11,8 @@
 #include <gmp.h>
 #include <mpfr.h>
 
+#include "words.h"
+
 #define X(op) extern const struct oracle_op oracle_op_##op;
 #include "oracle_list.inc"
 #undef X
@@ -81,15 +83,17 @@ void oracle_output_destroy(struct oracle_output *output)
     *output = (struct oracle_output){.name = output->name};
 }
 
-/* True when every element's own error is small against the bound that a route must respect. */
+/* True when every element's own error is small against the bound that a route must respect. An
+ * output rounding that may overflow counts as the verdict counts it, not as infinite. */
 static bool sure(const struct oracle_op *op, const struct oracle_output *outputs)
 {
     for (int k = 0; k < op->num_outputs; k++) {
         const struct oracle_output *o = &outputs[k];
+        double top = oracle_max_finite(o->dtype) * oracle_unit_roundoff(o->dtype);
         for (int64_t i = 0; i < o->count; i++) {
             double bound = 0;
             for (int t = 0; t < ORACLE_NUM_TERMS; t++)
-                bound += o->term[t][i];
+                bound += t == ORACLE_TERM_OUTPUT ? fmin(o->term[t][i], top) : o->term[t][i];
             if (o->own[i] * 16 > bound)
                 return false;
         }

@@ -17,5 +17,15 @@ ASSAY_MUST_USE assay_status pass_linear(assay_context *context, struct assay_ten
 ASSAY_MUST_USE assay_status pass_embedding(assay_context *context, struct assay_tensor ids,
                                            const struct assay_weights *table,
                                            struct assay_tensor y);
+/* y = silu(x gate^T) * (x up^T), y in f32. scratch: of y's shape and format, apart from it; used
+ * where these are separate calls. */
+ASSAY_MUST_USE assay_status pass_swiglu(assay_context *context, struct assay_tensor x,
+                                        const struct assay_weights *gate,
+                                        const struct assay_weights *up, struct assay_tensor y,
+                                        struct assay_tensor scratch);
+/* y[i] = x w[i]^T, 2 to 4 products of one input. */
+ASSAY_MUST_USE assay_status pass_group(assay_context *context, struct assay_tensor x,
+                                       int num_products, const struct assay_weights *const *w,
+                                       const struct assay_tensor *y);
 
 #endif

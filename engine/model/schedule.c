@@ -19,7 +19,6 @@
 #include <assay/ops/l2norm.h>
 #include <assay/ops/qk_norm_rope_append.h>
 #include <assay/ops/rmsnorm.h>
-#include <assay/ops/silu_mul.h>
 
 #include "core/core.h"
 #include "model/pass_weights.h"
@@ -150,9 +149,10 @@ static assay_status attention_mixer(const struct schedule *schedule,
     const struct assay_tensor attended = rows(scratch->second, tokens, num_heads * dim);
     const int64_t packed = 2 * num_heads * dim; /* a row of q_proj: query and gate of each head */
 
-    ASSAY_TRY(project(schedule, normed, &weights->q_proj, rows(scratch->first, tokens, packed)));
-    ASSAY_TRY(project(schedule, normed, &weights->k_proj, k_rows));
-    ASSAY_TRY(project(schedule, normed, &weights->v_proj, v_rows));
+    const struct assay_weights *const projections[] = {&weights->q_proj, &weights->k_proj,
+                                                       &weights->v_proj};
+    const struct assay_tensor projected[] = {rows(scratch->first, tokens, packed), k_rows, v_rows};
+    ASSAY_TRY(pass_group(schedule->context, normed, 3, projections, projected));
 
     const struct assay_tensor q = heads(scratch->first, tokens, num_heads, dim, packed, 2 * dim);
     const struct assay_tensor gate =
@@ -230,10 +230,10 @@ static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_
     const struct assay_tensor a = rows(scratch->gates, tokens, value_heads);
     const struct assay_tensor b = rows(scratch->gates + tokens * value_heads, tokens, value_heads);
 
-    ASSAY_TRY(project(schedule, normed, &weights->in_proj_qkv, channels));
-    ASSAY_TRY(project(schedule, normed, &weights->in_proj_z, z_rows));
-    ASSAY_TRY(project(schedule, normed, &weights->in_proj_b, b));
-    ASSAY_TRY(project(schedule, normed, &weights->in_proj_a, a));
+    const struct assay_weights *const projections[] = {&weights->in_proj_qkv, &weights->in_proj_z,
+                                                       &weights->in_proj_b, &weights->in_proj_a};
+    const struct assay_tensor projected[] = {channels, z_rows, b, a};
+    ASSAY_TRY(pass_group(schedule->context, normed, 4, projections, projected));
 
     const struct assay_causal_conv1d_args convolve = {
         .x = channels, .w = weights->conv, .state = state->conv, .y = channels, .silu = true};
@@ -264,10 +264,8 @@ static assay_status mlp(const struct schedule *schedule, const struct mlp_weight
     const struct assay_tensor gate = rows(scratch->first, tokens, width);
     const struct assay_tensor up = rows(scratch->second, tokens, width);
 
-    ASSAY_TRY(project(schedule, normed, &weights->gate_proj, gate));
-    ASSAY_TRY(project(schedule, normed, &weights->up_proj, up));
-    const struct assay_silu_mul_args args = {.gate = gate, .up = up, .y = gate};
-    ASSAY_TRY(assay_silu_mul(schedule->context, &args));
+    ASSAY_TRY(
+        pass_swiglu(schedule->context, normed, &weights->gate_proj, &weights->up_proj, gate, up));
     return project(schedule, gate, &weights->down_proj, normed);
 }
 

@@ -5,7 +5,7 @@
 #include "core/context_state.h"
 #include "cuda/device_route.h"
 
-enum { MAX_REGIONS = 16 };
+enum { MAX_REGIONS = 24 };
 
 /* What the op's arguments say that a kernel may touch, and the workspace. */
 static int regions_of(const struct assay_op *op, const void *args, struct simt_region *regions)

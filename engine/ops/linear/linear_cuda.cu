@@ -1,67 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * linear in plain binary32: a warp takes a row of x and two rows of w, each lane every 32nd chunk
- * of 8 elements; eight 16-byte loads of weights a lane are under way before their products are
- * taken. x stays in L1.
+ * linear in plain binary32 (linear_gemv.cuh). At T > 1 (route linear.generic) w comes from L2 again
+ * for each row of x: for calls that no other route takes.
  *
- * Profile f32. Bound: linear_bound.md; a lane's running sum by FMA, then a tree of 5 additions.
- * At T = 1 moves w once through device memory, which limits it: 2 operations a weight.
- * At T > 1 (route linear.generic) w comes from L2 again for each row of x: for calls that no other
- * route takes.
  * sass: word stores, one output a warp.
  */
-#include "ops/linear/linear_device.cuh"
-
-enum {
-    PAIR = 2,       /* rows of w a warp */
-    PAIR_LOADS = 4, /* chunks of each under way */
-    PAIR_STEP = 32 * ROW_CHUNK,
-    PAIR_BLOCKS = 132,  /* one on each multiprocessor of an H200 */
-    PAIR_MAX_WARPS = 24 /* of 72 registers a lane */
-};
-
-SIMT_DEVICE float add_products(struct simt_words w, const float *x, float sum)
-{
-    SIMT_UNROLL for (int i = 0; i < 4; i++)
-    {
-        sum = fmaf(simt_f32_from_bits(w.word[i] << 16), x[2 * i], sum);
-        sum = fmaf(simt_f32_from_bits(w.word[i] & 0xffff0000u), x[2 * i + 1], sum);
-    }
-    return sum;
-}
-
-/* This lane's share of the products of two rows. */
-SIMT_DEVICE void pair_products(const struct linear_call &p, const unsigned char *x,
-                               const unsigned char *const *w, float *sums)
-{
-    int64_t k = simt_lane() * ROW_CHUNK;
-    float values[ROW_CHUNK];
-    if (p.w.is_aligned) {
-        for (; k + (PAIR_LOADS - 1) * PAIR_STEP + ROW_CHUNK <= p.inner;
-             k += PAIR_LOADS * PAIR_STEP) {
-            struct simt_words words[PAIR_LOADS][PAIR];
-            SIMT_UNROLL for (int i = 0; i < PAIR_LOADS; i++)
-                SIMT_UNROLL for (int r = 0; r < PAIR; r++) words[i][r] =
-                    simt_load16_once(w[r] + 2 * (k + i * PAIR_STEP));
-            SIMT_UNROLL for (int i = 0; i < PAIR_LOADS; i++)
-            {
-                row_load_chunk<true>(p.x, x, k + i * PAIR_STEP, p.inner, values);
-                SIMT_UNROLL for (int r = 0; r < PAIR; r++) sums[r] =
-                    add_products(words[i][r], values, sums[r]);
-            }
-        }
-    }
-    for (; k < p.inner; k += PAIR_STEP) {
-        row_load_chunk<true>(p.x, x, k, p.inner, values);
-        bool is_whole = p.w.is_aligned && k + ROW_CHUNK <= p.inner;
-        SIMT_UNROLL for (int r = 0; r < PAIR; r++)
-        {
-            struct simt_words words =
-                is_whole ? simt_load16_once(w[r] + 2 * k) : linear_gather(w[r], k, p.inner);
-            sums[r] = add_products(words, values, sums[r]);
-        }
-    }
-}
+#include "ops/linear/linear_gemv.cuh"
 
 /* Blocks take pairs in turn, so that their numbers differ by one at most; the rows of x that meet
  * a pair follow each other. */
@@ -70,37 +14,19 @@ SIMT_KERNEL(linear_pair)(struct linear_call p)
     int64_t items = (p.columns + PAIR - 1) / PAIR * p.rows;
     int64_t blocks = simt_grid_extent().x, num_warps = simt_block_extent().x / 32;
     for (int64_t i = simt_warp() * blocks + simt_block_index().x; i < items;
-         i += num_warps * blocks) {
-        int64_t row = i % p.rows, column = i / p.rows * PAIR;
-        float sums[PAIR] = {0, 0};
-        bool has_both = column + 1 < p.columns;
-        const unsigned char *w[PAIR] = {linear_row(p.w, column),
-                                        linear_row(p.w, has_both ? column + 1 : column)};
-        pair_products(p, linear_row(p.x, row), w, sums);
-        SIMT_UNROLL for (int r = 0; r < PAIR; r++)
-            SIMT_UNROLL for (int bits = 16; bits > 0; bits /= 2) sums[r] +=
-            simt_shuffle_xor(SIMT_ALL_LANES, sums[r], bits);
-        if (simt_lane() == 0)
-            linear_store(p.y, row, column, sums[0]);
-        else if (simt_lane() == 1 && has_both)
-            linear_store(p.y, row, column + 1, sums[1]);
-    }
+         i += num_warps * blocks)
+        pair_of_rows(p, i % p.rows, i / p.rows * PAIR);
 }
 
-/* As few warps as give each the same number of pairs. */
 static assay_status pair_launch(const void *args, struct simt_launch *launch)
 {
     struct linear_call p = linear_call_of(args);
     int64_t items = (p.columns + PAIR - 1) / PAIR * p.rows;
     if (items == 0)
         return ASSAY_OK;
-    int64_t most = PAIR_BLOCKS;
-    int64_t blocks = items < most ? items : most;
-    int64_t in_block = (items + blocks - 1) / blocks;
-    int64_t turns = (in_block + PAIR_MAX_WARPS - 1) / PAIR_MAX_WARPS;
-    int64_t warps = (in_block + turns - 1) / turns;
-    launch->grid = {static_cast<unsigned>(blocks), 1, 1};
-    launch->block = {static_cast<unsigned>(32 * warps), 1, 1};
+    struct pair_plan plan = pair_plan_for(items, PAIR_BLOCKS);
+    launch->grid = {static_cast<unsigned>(plan.blocks), 1, 1};
+    launch->block = {static_cast<unsigned>(32 * plan.warps), 1, 1};
     launch->shared_bytes = 0;
     return SIMT_LAUNCH(launch, linear_pair, p);
 }

@@ -38,6 +38,11 @@ bool linear_cublas_takes(const void *arguments);
 size_t linear_cublas_workspace(const assay_context *context, const void *arguments);
 assay_status linear_route_cublas(assay_context *context, const void *args, void *workspace);
 
+/* Columns first .. last - 1 of y by the vector routes, in the calling thread: for ops that do more
+ * with a tile of sums. */
+void linear_columns_avx2(const struct assay_linear_args *args, int64_t first, int64_t last);
+void linear_columns_avx512(const struct assay_linear_args *args, int64_t first, int64_t last);
+
 assay_status linear_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status linear_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status linear_route_avx512(assay_context *context, const void *args, void *workspace);

@@ -178,9 +178,8 @@ static void tile_row(const struct assay_linear_args *a, int64_t t, int num_rows,
 }
 
 /* Columns first .. last - 1 of y: in panels of w that stay in cache while all rows of x pass. */
-static void columns(void *argument, int64_t first, int64_t last)
+void SIMD_NAME(linear_columns)(const struct assay_linear_args *a, int64_t first, int64_t last)
 {
-    const struct assay_linear_args *a = argument;
     int64_t rows = a->x.extent[0];
     int64_t panel = PANEL_BYTES / (2 * a->x.extent[1]) / TILE_N * TILE_N;
     if (panel < TILE_N)
@@ -192,6 +191,11 @@ static void columns(void *argument, int64_t first, int64_t last)
             tile_row(a, t, num_rows, n, end);
         }
     }
+}
+
+static void columns(void *argument, int64_t first, int64_t last)
+{
+    SIMD_NAME(linear_columns)(argument, first, last);
 }
 
 assay_status SIMD_NAME(linear_route)(assay_context *context, const void *args, void *workspace)

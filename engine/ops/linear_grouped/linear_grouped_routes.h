@@ -45,6 +45,18 @@ DEVICE_ROUTE_DECLARE(linear_grouped_route_small)
 DEVICE_ROUTE_DECLARE(linear_grouped_route_tiled)
 DEVICE_ROUTE_DECLARE(linear_grouped_route_generic)
 
+/* The vector routes in two parts, for ops that do more with a tile of sums: x in the order of the
+ * codes, into [T, linear_grouped_padded(K)]; columns first .. last - 1 of y from it, in the calling
+ * thread. */
+void linear_grouped_prepare_avx2(assay_context *context,
+                                 const struct assay_linear_grouped_args *args, float *x);
+void linear_grouped_prepare_avx512(assay_context *context,
+                                   const struct assay_linear_grouped_args *args, float *x);
+void linear_grouped_columns_avx2(const struct assay_linear_grouped_args *args, const float *x,
+                                 int64_t first, int64_t last);
+void linear_grouped_columns_avx512(const struct assay_linear_grouped_args *args, const float *x,
+                                   int64_t first, int64_t last);
+
 assay_status linear_grouped_route_plain(assay_context *context, const void *args, void *workspace);
 assay_status linear_grouped_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status linear_grouped_route_avx512(assay_context *context, const void *args, void *workspace);

@@ -337,8 +337,9 @@ static multiply_function *const multiply_tile[9][TILE_T + 1] = {ROW_OF(4), ROW_O
 
 struct call {
     const struct assay_linear_grouped_args *a;
-    float *x; /* prepared: [T, padded] */
+    const float *x; /* prepared: [T, padded] */
     int64_t padded;
+    float *prepared; /* where it is written */
 };
 
 /* Elements first .. first + count - 1 of a row, in binary32. */
@@ -357,7 +358,7 @@ static void prepare(void *argument, int64_t first, int64_t last)
     bool is_packed = c->a->w.format != ASSAY_WEIGHT_Q8G32;
     for (int64_t t = first; t < last; t++) {
         for (int64_t k = 0; k < c->padded; k += BLOCK) {
-            float *to = c->x + t * c->padded + k, values[BLOCK] = {0};
+            float *to = c->prepared + t * c->padded + k, values[BLOCK] = {0};
             int64_t count = inner - k < BLOCK ? inner - k : BLOCK;
             if (count > 0)
                 widen(&c->a->x, t, k, count, values);
@@ -411,9 +412,8 @@ static void tile_row(const struct call *c, int64_t t, int num_rows, int64_t firs
 }
 
 /* Columns first .. last - 1 of y: in panels of w that stay in cache while all rows of x pass. */
-static void columns(void *argument, int64_t first, int64_t last)
+static void panels(const struct call *c, int64_t first, int64_t last)
 {
-    const struct call *c = argument;
     int64_t rows = c->a->x.extent[0];
     int64_t panel = PANEL_BYTES / (int64_t)grouped_row_bytes(&c->a->w) / TILE_N * TILE_N;
     if (panel < TILE_N)
@@ -425,6 +425,25 @@ static void columns(void *argument, int64_t first, int64_t last)
     }
 }
 
+static void columns(void *argument, int64_t first, int64_t last)
+{
+    panels(argument, first, last);
+}
+
+void SIMD_NAME(linear_grouped_prepare)(assay_context *context,
+                                       const struct assay_linear_grouped_args *args, float *x)
+{
+    struct call c = {.a = args, .prepared = x, .padded = linear_grouped_padded(args->w.columns)};
+    assay_parallel(context, args->x.extent[0], 1 + RANGE_WORK / 8 / c.padded, prepare, &c);
+}
+
+void SIMD_NAME(linear_grouped_columns)(const struct assay_linear_grouped_args *args, const float *x,
+                                       int64_t first, int64_t last)
+{
+    const struct call c = {.a = args, .x = x, .padded = linear_grouped_padded(args->w.columns)};
+    panels(&c, first, last);
+}
+
 assay_status SIMD_NAME(linear_grouped_route)(assay_context *context, const void *args,
                                              void *workspace)
 {
@@ -433,7 +452,7 @@ assay_status SIMD_NAME(linear_grouped_route)(assay_context *context, const void 
     if (rows == 0)
         return ASSAY_OK;
     c.padded = linear_grouped_padded(c.a->w.columns);
-    assay_parallel(context, rows, 1 + RANGE_WORK / 8 / c.padded, prepare, &c);
+    SIMD_NAME(linear_grouped_prepare)(context, c.a, workspace);
     int64_t grain = RANGE_WORK / (c.padded * rows) / TILE_N * TILE_N;
     assay_parallel(context, c.a->w.rows, grain < RANGE_ROWS ? RANGE_ROWS : grain, columns, &c);
     return ASSAY_OK;

@@ -4,17 +4,8 @@
  */
 #include "core/core.h"
 #include "numeric/float_words.h"
+#include "ops/silu_mul/silu_f64.h"
 #include "ops/silu_mul/silu_mul_routes.h"
-
-#include <float.h>
-#include <math.h>
-
-/* Not zero for a finite gate, so that an infinite factor gives an infinity. */
-static double sigmoid(double g)
-{
-    double s = 1 / (1 + exp(-g)); /* exp overflows below -709 */
-    return s == 0 && isfinite(g) ? DBL_TRUE_MIN : s;
-}
 
 static void rows(void *argument, int64_t first, int64_t last)
 {
@@ -23,8 +14,7 @@ static void rows(void *argument, int64_t first, int64_t last)
         const void *gate = assay_tensor_row(&a->gate, r), *up = assay_tensor_row(&a->up, r);
         void *y = assay_tensor_row(&a->y, r);
         for (int64_t i = 0; i < a->y.extent[1]; i++) { /* y may be gate or up: read, then written */
-            double g = word_to_f64(gate, a->gate.dtype, i);
-            double silu = g * sigmoid(g);
+            double silu = silu_f64(word_to_f64(gate, a->gate.dtype, i));
             word_from_f64(silu * word_to_f64(up, a->up.dtype, i), y, a->y.dtype, i);
         }
     }

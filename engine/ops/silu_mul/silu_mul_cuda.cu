@@ -2,25 +2,16 @@
  *
  * silu_mul: a block takes a row, each thread chunks of 8 elements.
  *
- * Profile f32. Bound: silu_mul_bound.md: the sigmoid in binary32, the two products in binary64, so
- * that a tiny sigmoid times large operands neither underflows nor overflows on the way. Moves each
- * byte once.
+ * Profile f32. Bound: silu_mul_bound.md. Moves each byte once.
  */
 #include "cuda/rows.cuh"
+#include "ops/silu_mul/silu_device.cuh"
 #include "ops/silu_mul/silu_mul_routes.h"
 
 struct silu_mul_rows {
     struct row_view gate, up, y;
     int64_t rows, width;
 };
-
-/* exp(-|g|) never overflows; on the negative side it is the numerator, so that small values keep
- * their digits down to the underflow of binary32 ([SILUMUL-5]). */
-SIMT_DEVICE float sigmoid(float g)
-{
-    float e = expf(-fabsf(g));
-    return (g < 0 ? e : 1.0f) / (1.0f + e);
-}
 
 SIMT_KERNEL(silu_mul_row)(struct silu_mul_rows p)
 {
@@ -32,9 +23,7 @@ SIMT_KERNEL(silu_mul_row)(struct silu_mul_rows p)
             float g[ROW_CHUNK], u[ROW_CHUNK];
             row_load_chunk<false>(p.gate, gate, i, p.width, g);
             row_load_chunk<false>(p.up, up, i, p.width, u);
-            SIMT_UNROLL for (int j = 0; j < ROW_CHUNK; j++) u[j] =
-                static_cast<float>(static_cast<double>(g[j]) * static_cast<double>(sigmoid(g[j])) *
-                                   static_cast<double>(u[j]));
+            SIMT_UNROLL for (int j = 0; j < ROW_CHUNK; j++) u[j] = silu_times(g[j], u[j]);
             row_store_chunk(p.y, y, i, p.width, u); /* y may be gate or up */
         }
     }

@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * silu_mul, vectorised: the sigmoid in binary32, the two products in binary64, so that they neither
- * underflow nor overflow on the way. (The sigmoid itself is subnormal below -87, zero below -104.)
+ * silu_mul, vectorised (silu_simd.h).
  *
  * Profile f32. Bound: silu_mul_bound.md. Moves each input and output byte once.
  */
 #include "core/core.h"
 #include "numeric/simd.h"
 #include "ops/silu_mul/silu_mul_routes.h"
-
-#include <float.h>
-#include <math.h>
-
-/* The sigmoid of a finite gate is not zero: where it underflowed, an infinite factor must not meet
- * a zero, which would be NaN. */
-static vf not_zero(vf sigmoid, vf gate, vf factor)
-{
-    vi lost = (vi)(sigmoid == vf_set(0)) & (vi)(gate > vf_set(-INFINITY)) &
-              (vi)(vf_abs(factor) == vf_set(INFINITY));
-    return vf_select(lost, vf_set(FLT_MIN), sigmoid);
-}
-
-static vf silu_times(vf gate, vf up)
-{
-    vf sigmoid = not_zero(vf_sigmoid(gate), gate, up);
-    return vf_from_vd(vd_low(gate) * vd_low(sigmoid) * vd_low(up),
-                      vd_high(gate) * vd_high(sigmoid) * vd_high(up));
-}
+#include "ops/silu_mul/silu_simd.h"
 
 static void rows(void *argument, int64_t first, int64_t last)
 {

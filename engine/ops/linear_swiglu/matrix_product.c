@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products with a matrix of any format: see matrix_product.h.
+ */
+#include "ops/linear_swiglu/matrix_product.h"
+
+#include "core/core.h"
+#include "numeric/float_words.h"
+#include "ops/linear_grouped/grouped_planes.h"
+
+assay_status matrix_product_check(assay_context *context, const char *op, const char *name,
+                                  const struct assay_weights *weights)
+{
+    if (weights->format != ASSAY_WEIGHT_BF16) {
+        if ((unsigned)weights->format >= ASSAY_NUM_WEIGHT_FORMATS)
+            return assay_refuse(context, ASSAY_E_FORMAT, op, name, "there is no format %d",
+                                (int)weights->format);
+        return grouped_check(context, op, name, weights);
+    }
+    if (weights->rows < 1 || weights->columns < 1)
+        return assay_refuse(context, ASSAY_E_SHAPE, op, name, "must have at least one element");
+    char base[32];
+    snprintf(base, sizeof base, "%s.base", name);
+    ASSAY_TRY(assay_check_tensor(context, op, base, &weights->base, 2, 2, ASSAY_FORMAT(ASSAY_BF16),
+                                 false));
+    ASSAY_TRY(assay_check_extent(context, op, base, &weights->base, 0, weights->rows));
+    ASSAY_TRY(assay_check_extent(context, op, base, &weights->base, 1, weights->columns));
+    if (weights->high.data != NULL || weights->scales.data != NULL)
+        return assay_refuse(context, ASSAY_E_ARG, op, name, "bf16 has no plane but the base");
+    return ASSAY_OK;
+}
+
+assay_status matrix_product_check_alias(assay_context *context, const char *op,
+                                        const char *output_name, const struct assay_tensor *output,
+                                        const char *name, const struct assay_weights *weights)
+{
+    if (weights->format != ASSAY_WEIGHT_BF16)
+        return grouped_check_alias(context, op, output_name, output, name, weights);
+    char base[32];
+    snprintf(base, sizeof base, "%s.base", name);
+    return assay_check_alias(context, op, output_name, output, base, &weights->base, false);
+}
+
+double matrix_product_bytes(const struct assay_weights *weights)
+{
+    double row = weights->format == ASSAY_WEIGHT_BF16 ? 2 * (double)weights->columns
+                                                      : grouped_row_bytes(weights);
+    return (double)weights->rows * row;
+}
+
+double matrix_product_plain(const struct assay_tensor *x, int64_t t, const struct assay_weights *w,
+                            int64_t n)
+{
+    const void *row = assay_tensor_row(x, t);
+    double sum = 0;
+    if (w->format == ASSAY_WEIGHT_BF16) {
+        const void *weights = assay_tensor_row(&w->base, n);
+        for (int64_t k = 0; k < w->columns; k++)
+            sum += word_to_f64(row, x->dtype, k) * word_to_f64(weights, ASSAY_BF16, k);
+        return sum;
+    }
+    const struct grouped_row weights = grouped_row_of(w, n);
+    for (int64_t k = 0; k < w->columns; k++)
+        sum += word_to_f64(row, x->dtype, k) * (double)grouped_value(&weights, k);
+    return sum;
+}
+
+const struct assay_route *matrix_product_route(const struct assay_op *op,
+                                               enum assay_backend backend, const void *args)
+{
+    for (int i = 0; i < op->num_routes; i++) {
+        const struct assay_route *route = &op->routes[i];
+        if (route->backend == backend && (route->accepts == NULL || route->accepts(args)))
+            return route;
+    }
+    return NULL;
+}
+
+struct matrix_product matrix_product_of(enum assay_backend backend, const struct assay_tensor *x,
+                                        const struct assay_weights *w, const struct assay_tensor *y)
+{
+    struct matrix_product p = {.route = NULL};
+    if (w->format == ASSAY_WEIGHT_BF16) {
+        p.args.bf16 = (struct assay_linear_args){.x = *x, .w = w->base, .y = *y};
+        p.route = matrix_product_route(&assay_op_linear, backend, &p.args.bf16);
+    } else {
+        p.args.grouped = (struct assay_linear_grouped_args){.x = *x, .w = *w, .y = *y};
+        p.route = matrix_product_route(&assay_op_linear_grouped, backend, &p.args.grouped);
+    }
+    return p;
+}
+
+size_t matrix_product_workspace(const assay_context *context, const struct matrix_product *product)
+{
+    const struct assay_route *route = product->route;
+    return route->workspace != NULL ? route->workspace(context, &product->args) : 0;
+}
+
+assay_status matrix_product_run(assay_context *context, const struct matrix_product *product,
+                                void *workspace)
+{
+    return product->route->run(context, &product->args, workspace);
+}
