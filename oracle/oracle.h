@@ -79,6 +79,12 @@ struct oracle_op {
      * which the contract makes no promise. */
     void (*bound)(const void *args, const struct oracle_route *route,
                   struct oracle_output *outputs);
+    /* Where the contract leaves a route a choice that more than one alternative has: called after
+     * the route ran, when args' outputs hold what it wrote. Makes an acceptable choice the
+     * reference (value, own, term), any other one the reference's opposite. Not called where
+     * results are exact and so leave no choice. NULL: ref alone decides. */
+    assay_status (*settle)(const void *args, const struct oracle_route *route,
+                           struct oracle_output *outputs);
     /* Ceiling of the relative L2 allowance of a profile whatever the terms say; 1 when the terms
      * alone decide. Derivation: <op>_bound.md. */
     double (*ceiling)(const void *args, enum assay_profile profile);

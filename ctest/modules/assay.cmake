@@ -88,12 +88,15 @@ function(assay_cuda_sources target)
 endfunction()
 
 # SIMD <file>: compiled once an instruction set. DEVICE <files>: kernels, for backend cuda by nvcc
-# and for backend simt by the C++ compiler; the latter are swept as <op>.route.simt.
+# and for backend simt by the C++ compiler; the latter are swept as <op>.route.simt. COMPOSED: the
+# device routes are made of other ops' kernels.
 function(assay_engine_op op)
-  cmake_parse_arguments(arg "" "" "SIMD;DEVICE" ${ARGN})
+  cmake_parse_arguments(arg "COMPOSED" "" "SIMD;DEVICE" ${ARGN})
   assay_engine_sources(${arg_UNPARSED_ARGUMENTS})
   if(arg_DEVICE AND ASSAY_SIMT)
     assay_simt_sources(assay_engine ${arg_DEVICE})
+  endif()
+  if((arg_DEVICE OR arg_COMPOSED) AND ASSAY_SIMT)
     set_property(GLOBAL APPEND PROPERTY ASSAY_SIMT_OPS ${op})
   endif()
   if(arg_DEVICE)

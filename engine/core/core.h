@@ -63,6 +63,11 @@ char *assay_path_join(const char *dir, const char *name);
 void assay_parallel(assay_context *context, int64_t count, int64_t grain,
                     void (*body)(void *argument, int64_t first, int64_t last), void *argument);
 
+/* Workspace of the route that would take the call; args must be valid, only shapes matter. */
+assay_status assay_op_workspace(assay_context *context, const struct assay_op *op, const void *args,
+                                size_t *bytes);
+/* The arena has at least `bytes` from here on. ASSAY_E_WORKSPACE: it is fixed and smaller. */
+assay_status assay_workspace_reserve(assay_context *context, size_t bytes);
 /* Bytes of the workspace that the running route was given. */
 size_t assay_workspace_bytes(const assay_context *context);
 /* The whole arena becomes NaN in every float format: no call may rely on what it holds. */

@@ -194,3 +194,23 @@ assay_status assay_run_op(assay_context *context, const struct assay_op *op, con
         assay_refuse(context, status, op->name, route->name, "the route failed");
     return status;
 }
+
+assay_status assay_op_workspace(assay_context *context, const struct assay_op *op, const void *args,
+                                size_t *bytes)
+{
+    *bytes = 0;
+    assay_error_clear(&context->error);
+    const struct assay_route *route = choose(context, op, args);
+    if (route == NULL)
+        return context->error.status;
+    if (route->workspace != NULL)
+        *bytes = route->workspace(context, args);
+    return ASSAY_OK;
+}
+
+assay_status assay_workspace_reserve(assay_context *context, size_t bytes)
+{
+    void *workspace;
+    assay_error_clear(&context->error);
+    return context_workspace(context, "session", bytes, &workspace);
+}

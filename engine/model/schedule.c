@@ -65,11 +65,11 @@ static struct assay_tensor heads(float *data, int64_t tokens, int64_t num_heads,
     return view;
 }
 
-/* y = x W^T */
+/* y = x W^T, into and out of the mixers. */
 static assay_status project(const struct schedule *schedule, struct assay_tensor x,
                             const struct assay_weights *w, struct assay_tensor y)
 {
-    return pass_linear(schedule->context, x, w, y);
+    return pass_linear(schedule->context, schedule->products.projections, x, w, y);
 }
 
 /* y = F1(x, w), or F2 where the stored weights are final; x and y may be one view. */
@@ -152,7 +152,8 @@ static assay_status attention_mixer(const struct schedule *schedule,
     const struct assay_weights *const projections[] = {&weights->q_proj, &weights->k_proj,
                                                        &weights->v_proj};
     const struct assay_tensor projected[] = {rows(scratch->first, tokens, packed), k_rows, v_rows};
-    ASSAY_TRY(pass_group(schedule->context, normed, 3, projections, projected));
+    ASSAY_TRY(pass_group(schedule->context, schedule->products.projections, normed, 3, projections,
+                         projected));
 
     const struct assay_tensor q = heads(scratch->first, tokens, num_heads, dim, packed, 2 * dim);
     const struct assay_tensor gate =
@@ -174,8 +175,8 @@ static assay_status attention_mixer(const struct schedule *schedule,
     return project(schedule, attended, &weights->o_proj, normed);
 }
 
-/* (F15), or (F17) for blocks longer than the limit. channels: the rows of (F12), whose q and k
- * heads are normalised already. */
+/* (F15), or (F17) for blocks longer than the limit that are no decode step. channels: the rows of
+ * (F12), whose q and k heads are normalised already. */
 static assay_status delta_rule(const struct schedule *schedule, const struct layer_state *state,
                                float *channels, struct assay_tensor g, struct assay_tensor beta,
                                struct assay_tensor o)
@@ -192,7 +193,7 @@ static assay_status delta_rule(const struct schedule *schedule, const struct lay
         heads(channels + 2 * key_width, tokens, config->linear_value_heads, dv, width, dv);
     const double scale = 1.0 / sqrt((double)dk);
 
-    if (tokens <= schedule->recurrent_limit) {
+    if (schedule->is_decode || tokens <= schedule->recurrent_limit) {
         const struct assay_gdn_recurrent_args args = {.q = q,
                                                       .k = k,
                                                       .v = v,
@@ -233,7 +234,8 @@ static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_
     const struct assay_weights *const projections[] = {&weights->in_proj_qkv, &weights->in_proj_z,
                                                        &weights->in_proj_b, &weights->in_proj_a};
     const struct assay_tensor projected[] = {channels, z_rows, b, a};
-    ASSAY_TRY(pass_group(schedule->context, normed, 4, projections, projected));
+    ASSAY_TRY(pass_group(schedule->context, schedule->products.projections, normed, 4, projections,
+                         projected));
 
     const struct assay_causal_conv1d_args convolve = {
         .x = channels, .w = weights->conv, .state = state->conv, .y = channels, .silu = true};
@@ -264,9 +266,10 @@ static assay_status mlp(const struct schedule *schedule, const struct mlp_weight
     const struct assay_tensor gate = rows(scratch->first, tokens, width);
     const struct assay_tensor up = rows(scratch->second, tokens, width);
 
-    ASSAY_TRY(
-        pass_swiglu(schedule->context, normed, &weights->gate_proj, &weights->up_proj, gate, up));
-    return project(schedule, gate, &weights->down_proj, normed);
+    ASSAY_TRY(pass_swiglu(schedule->context, schedule->products.gate_up, normed,
+                          &weights->gate_proj, &weights->up_proj, gate, up));
+    return pass_linear(schedule->context, schedule->products.down, gate, &weights->down_proj,
+                       normed);
 }
 
 assay_status schedule_layers(const struct schedule *schedule, const struct schedule_block *block)
@@ -303,6 +306,6 @@ assay_status schedule_head(const struct schedule *schedule, float *x, int64_t nu
     const int64_t hidden = schedule->config->hidden_size;
     const struct assay_tensor normed = rows(schedule->scratch.normed, num_rows, hidden);
     ASSAY_TRY(norm(schedule, rows(x, num_rows, hidden), schedule->weights->final_norm, normed));
-    return project(schedule, normed, &schedule->weights->lm_head,
-                   rows(logits, num_rows, schedule->config->vocab_size));
+    return pass_linear(schedule->context, ASSAY_PRODUCT_A16, normed, &schedule->weights->lm_head,
+                       rows(logits, num_rows, schedule->config->vocab_size));
 }

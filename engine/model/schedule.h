@@ -9,6 +9,7 @@
 
 #include <assay/context.h>
 #include <assay/model.h>
+#include <assay/precision.h>
 #include <assay/tensor.h>
 
 #include "model/bind.h"
@@ -58,6 +59,9 @@ struct schedule {
     struct schedule_scratch scratch;
     int64_t gdn_chunk;       /* chunk of gdn_chunked */
     int64_t recurrent_limit; /* blocks of at most this many tokens go through gdn_recurrent */
+    /* Of the pass that is about to run: */
+    struct assay_products products;
+    bool is_decode; /* all of it goes through gdn_recurrent */
 };
 
 /* Runs all layers over a block; leaves its residual stream in scratch.x and the states advanced.

@@ -21,15 +21,36 @@ static const char *const changes[ASSAY_NUM_TRADES] = {
 #undef TRADE_CHANGE
 };
 
-/* The format that a trade sets. Two trades of one slot exclude each other: a session stores it in
- * one format only. */
-enum slot { SLOT_GDN_STATE, SLOT_EMBEDDING, SLOT_LM_HEAD };
+/* What a trade sets. Two trades of one slot exclude each other: a session stores a matrix in one
+ * format only. */
+enum slot {
+    SLOT_GDN_STATE,
+    SLOT_EMBEDDING,
+    SLOT_LM_HEAD,
+    SLOT_PREFILL_A8,
+    SLOT_MLP_DECODE,
+    SLOT_PREFILL_W8ROW,
+    SLOT_W8ROW_PROJECTIONS
+};
 
 static const enum slot slots[ASSAY_NUM_TRADES] = {
-    [ASSAY_TRADE_GDN_STATE_FP16] = SLOT_GDN_STATE, [ASSAY_TRADE_EMBEDDING_Q4] = SLOT_EMBEDDING,
-    [ASSAY_TRADE_EMBEDDING_Q6] = SLOT_EMBEDDING,   [ASSAY_TRADE_LM_HEAD_Q6] = SLOT_LM_HEAD,
+    [ASSAY_TRADE_GDN_STATE_FP16] = SLOT_GDN_STATE,
+    [ASSAY_TRADE_EMBEDDING_Q4] = SLOT_EMBEDDING,
+    [ASSAY_TRADE_EMBEDDING_Q6] = SLOT_EMBEDDING,
+    [ASSAY_TRADE_LM_HEAD_Q6] = SLOT_LM_HEAD,
     [ASSAY_TRADE_LM_HEAD_Q4] = SLOT_LM_HEAD,
+    [ASSAY_TRADE_NO_PREFILL_A8] = SLOT_PREFILL_A8,
+    [ASSAY_TRADE_MLP_A8_DECODE] = SLOT_MLP_DECODE,
+    [ASSAY_TRADE_PREFILL_CUBLAS] = SLOT_PREFILL_W8ROW,
+    [ASSAY_TRADE_NO_PREFILL_CUBLAS_PROJECTIONS] = SLOT_W8ROW_PROJECTIONS,
 };
+
+#define BIT(trade) (1u << (unsigned)(trade))
+
+/* Losses of the default, which their trades take back. */
+static const assay_trade_set defaults_taken_back = BIT(ASSAY_TRADE_NO_PREFILL_A8);
+/* Losses of other trades, likewise. */
+static const assay_trade_set parts_taken_back = BIT(ASSAY_TRADE_NO_PREFILL_CUBLAS_PROJECTIONS);
 
 static bool is_trade(enum assay_trade trade)
 {
@@ -94,7 +115,24 @@ static assay_status check_set(assay_trade_set set, struct assay_error *error)
                 return assay_fail(error, ASSAY_E_EXCLUSIVE, "precision", names[i],
                                   "cannot be combined with %s: both set the same format; drop one",
                                   names[j]);
+    if (holds(set, ASSAY_TRADE_NO_PREFILL_CUBLAS_PROJECTIONS) &&
+        !holds(set, ASSAY_TRADE_PREFILL_CUBLAS))
+        return assay_fail(error, ASSAY_E_USAGE, "precision",
+                          names[ASSAY_TRADE_NO_PREFILL_CUBLAS_PROJECTIONS],
+                          "has no effect without %s: add that one or drop this",
+                          names[ASSAY_TRADE_PREFILL_CUBLAS]);
     return ASSAY_OK;
+}
+
+assay_trade_set assay_trade_set_lossy(assay_trade_set set)
+{
+    return set & ~(defaults_taken_back | parts_taken_back);
+}
+
+void assay_trade_set_compared(assay_trade_set set, assay_trade_set *without, assay_trade_set *with)
+{
+    *with = set & ~defaults_taken_back;
+    *without = set & defaults_taken_back;
 }
 
 assay_status assay_trade_set_parse(const char *text, assay_trade_set *set,
@@ -134,6 +172,19 @@ static enum assay_weight_format pick(assay_trade_set set, enum assay_trade q4, e
     return holds(set, q6) ? ASSAY_WEIGHT_Q6G64 : ASSAY_NUM_WEIGHT_FORMATS;
 }
 
+static struct assay_products prefill_products(assay_trade_set set)
+{
+    const enum assay_product base =
+        holds(set, ASSAY_TRADE_NO_PREFILL_A8) ? ASSAY_PRODUCT_A16 : ASSAY_PRODUCT_A8;
+    struct assay_products products = {base, base, base};
+    if (!holds(set, ASSAY_TRADE_PREFILL_CUBLAS))
+        return products;
+    products.gate_up = products.down = ASSAY_PRODUCT_W8ROW;
+    if (!holds(set, ASSAY_TRADE_NO_PREFILL_CUBLAS_PROJECTIONS))
+        products.projections = ASSAY_PRODUCT_W8ROW;
+    return products;
+}
+
 assay_status assay_precision_resolve(assay_trade_set set, struct assay_precision *precision,
                                      struct assay_error *error)
 {
@@ -142,7 +193,21 @@ assay_status assay_precision_resolve(assay_trade_set set, struct assay_precision
     precision->kv_cache = ASSAY_BF16;
     precision->embedding = pick(set, ASSAY_TRADE_EMBEDDING_Q4, ASSAY_TRADE_EMBEDDING_Q6);
     precision->lm_head = pick(set, ASSAY_TRADE_LM_HEAD_Q4, ASSAY_TRADE_LM_HEAD_Q6);
+    precision->prefill = prefill_products(set);
+    precision->gate_up_of_decode =
+        holds(set, ASSAY_TRADE_MLP_A8_DECODE) ? ASSAY_PRODUCT_A8 : ASSAY_PRODUCT_A16;
     return ASSAY_OK;
+}
+
+struct assay_products assay_precision_products(const struct assay_precision *precision,
+                                               enum assay_pass_kind kind, int64_t tokens)
+{
+    struct assay_products products = {ASSAY_PRODUCT_A16, ASSAY_PRODUCT_A16, ASSAY_PRODUCT_A16};
+    if (kind == ASSAY_PASS_PREFILL && tokens >= ASSAY_PREFILL_TILE)
+        products = precision->prefill;
+    if (kind == ASSAY_PASS_DECODE && tokens >= ASSAY_A8_DECODE_LEAST)
+        products.gate_up = precision->gate_up_of_decode;
+    return products;
 }
 
 const char *const *assay_trade_coverage_routes(enum assay_trade trade)
@@ -151,6 +216,8 @@ const char *const *assay_trade_coverage_routes(enum assay_trade trade)
                                                  NULL};
     static const char *const embedding[] = {"embedding_grouped.", NULL};
     static const char *const linear[] = {"linear_grouped.", NULL};
+    static const char *const a8[] = {"linear_a8.", NULL};
+    static const char *const w8row[] = {"linear_w8row.", NULL};
     static const char *const none[] = {NULL};
     switch (trade) {
     case ASSAY_TRADE_GDN_STATE_FP16:
@@ -161,6 +228,12 @@ const char *const *assay_trade_coverage_routes(enum assay_trade trade)
     case ASSAY_TRADE_LM_HEAD_Q6:
     case ASSAY_TRADE_LM_HEAD_Q4:
         return linear;
+    case ASSAY_TRADE_NO_PREFILL_A8:
+    case ASSAY_TRADE_MLP_A8_DECODE:
+        return a8;
+    case ASSAY_TRADE_PREFILL_CUBLAS:
+    case ASSAY_TRADE_NO_PREFILL_CUBLAS_PROJECTIONS:
+        return w8row;
     case ASSAY_NUM_TRADES:
         break;
     }

@@ -84,7 +84,8 @@ static assay_status advance(assay_session *session, int64_t step, int32_t *id,
 {
     ASSAY_TRY(session_check(session, id, 1, error));
     assay_context_clear_error(session->context);
-    const assay_status status = session_pass(session, id, 1, PASS_CHOOSE, NULL, step);
+    const assay_status status =
+        session_pass(session, ASSAY_PASS_DECODE, id, 1, PASS_CHOOSE, NULL, step);
     if (status != ASSAY_OK) {
         session->broken = true;
         return session_op_error(session, status, error);

@@ -88,6 +88,37 @@ static assay_status set_weights(assay_session *session, struct assay_error *erro
                                    &session->schedule.weights, error);
 }
 
+static bool has_grouped_layers(const assay_session *session)
+{
+    for (int64_t i = 0; i < session->config->num_layers; i++) {
+        const struct layer_weights *const layer = &session->schedule.weights->layers[i];
+        const struct assay_weights *const mixer = layer->kind == ASSAY_LAYER_FULL
+                                                      ? &layer->mixer.attention.q_proj
+                                                      : &layer->mixer.gdn.in_proj_qkv;
+        if (mixer->format != ASSAY_WEIGHT_BF16 ||
+            layer->mlp.gate_proj.format != ASSAY_WEIGHT_BF16 ||
+            layer->mlp.up_proj.format != ASSAY_WEIGHT_BF16 ||
+            layer->mlp.down_proj.format != ASSAY_WEIGHT_BF16)
+            return true;
+    }
+    return false;
+}
+
+/* Integer products are of grouped matrices. */
+static void tell_no_effect(const assay_session *session, assay_trade_set trades)
+{
+    static const enum assay_trade integer[] = {ASSAY_TRADE_NO_PREFILL_A8, ASSAY_TRADE_MLP_A8_DECODE,
+                                               ASSAY_TRADE_PREFILL_CUBLAS};
+    if (has_grouped_layers(session))
+        return;
+    for (size_t i = 0; i < sizeof integer / sizeof *integer; i++)
+        if ((trades >> integer[i] & 1u) != 0)
+            assay_log(1,
+                      "%s: the model's layers are stored as bf16, which no integer product takes; "
+                      "the option changes nothing until the model is converted (assay convert)",
+                      assay_trade_name(integer[i]));
+}
+
 static assay_status initialise(assay_session *session, const struct assay_session_options *options,
                                struct assay_error *error)
 {
@@ -98,7 +129,9 @@ static assay_status initialise(assay_session *session, const struct assay_sessio
     session->schedule.context = session->context;
     session->schedule.config = session->config;
     ASSAY_TRY(set_weights(session, error));
+    tell_no_effect(session, options->trades);
     ASSAY_TRY(session_allocate(session, error));
+    ASSAY_TRY(session_plan_workspace(session, error));
     if (backend == ASSAY_CUDA && options->cuda_graphs != ASSAY_CUDA_GRAPHS_OFF) {
         session->graphs = step_graphs_create();
         if (session->graphs == NULL)
@@ -232,7 +265,8 @@ assay_status assay_session_forward(assay_session *session, const int32_t *ids, i
         } else if (which == ASSAY_LOGITS_LAST && count == left) {
             tail = PASS_LAST;
         }
-        const assay_status status = session_pass(session, ids + done, count, tail, to, 0);
+        const assay_status status =
+            session_pass(session, ASSAY_PASS_PREFILL, ids + done, count, tail, to, 0);
         if (status != ASSAY_OK) {
             session->broken = true;
             return session_op_error(session, status, error);
@@ -240,6 +274,29 @@ assay_status assay_session_forward(assay_session *session, const int32_t *ids, i
         done += count;
     }
     return ASSAY_OK;
+}
+
+assay_status assay_session_verify(assay_session *session, const int32_t *ids, int64_t num_ids,
+                                  float *logits, struct assay_error *error)
+{
+    if (session == NULL)
+        return assay_fail(error, ASSAY_E_ARG, WHERE, "session", "must not be NULL");
+    const int64_t chunk = session->prefill_chunk;
+    const int64_t most = chunk < ASSAY_VERIFY_COLUMNS ? chunk : ASSAY_VERIFY_COLUMNS;
+    if (num_ids < 1 || num_ids > most)
+        return assay_fail(error, ASSAY_E_ARG, WHERE, "ids",
+                          "a decode step has 1 to %lld columns (%d, and the prefill chunk), not "
+                          "%lld: split it, or create the session with a larger prefill_chunk",
+                          (long long)most, ASSAY_VERIFY_COLUMNS, (long long)num_ids);
+    ASSAY_TRY(session_check(session, ids, num_ids, error));
+    ASSAY_TRY(check_logits(num_ids, ASSAY_LOGITS_ALL, logits, error));
+    assay_context_clear_error(session->context);
+    const assay_status status =
+        session_pass(session, ASSAY_PASS_DECODE, ids, num_ids, PASS_ALL, logits, 0);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    session->broken = true;
+    return session_op_error(session, status, error);
 }
 
 /* ---- states -------------------------------------------------------------------------------- */

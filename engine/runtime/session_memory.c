@@ -147,7 +147,6 @@ static assay_status allocate_host_side(assay_session *session, struct assay_erro
 assay_status session_allocate(assay_session *session, struct assay_error *error)
 {
     struct schedule *schedule = &session->schedule;
-    size_t bytes;
     schedule->layers =
         assay_alloc_zero((size_t)session->config->num_layers, sizeof *schedule->layers);
     if (schedule->layers == NULL)
@@ -161,8 +160,8 @@ assay_status session_allocate(assay_session *session, struct assay_error *error)
         allocate(session, lay_out_kv, "KV cache", &session->kv_memory, &session->kv_bytes, error));
     ASSAY_TRY(allocate(session, lay_out_states, "states", &session->state_memory,
                        &session->state_bytes, error));
-    ASSAY_TRY(
-        allocate(session, lay_out_scratch, "scratch", &session->scratch_memory, &bytes, error));
+    ASSAY_TRY(allocate(session, lay_out_scratch, "scratch", &session->scratch_memory,
+                       &session->scratch_bytes, error));
     return allocate_host_side(session, error);
 }
 

@@ -90,9 +90,11 @@ static assay_status deliver(const assay_session *session, int64_t num_ids, enum 
                              (size_t)count * sizeof *logits);
 }
 
-assay_status session_pass(assay_session *session, const int32_t *ids, int64_t num_ids,
-                          enum pass_tail tail, float *logits, int64_t step)
+assay_status session_pass(assay_session *session, enum assay_pass_kind kind, const int32_t *ids,
+                          int64_t num_ids, enum pass_tail tail, float *logits, int64_t step)
 {
+    session->schedule.products = assay_precision_products(&session->precision, kind, num_ids);
+    session->schedule.is_decode = kind == ASSAY_PASS_DECODE;
     const bool is_step = session->by_record && num_ids <= SESSION_STEP_TOKENS;
     const bool too_many = session->on_device && tail == PASS_ALL && num_ids > session->head_rows;
     const struct pass pass =

@@ -54,6 +54,7 @@ struct assay_session {
     int64_t capacity;
     int64_t prefill_chunk;
     int64_t length;
+    size_t workspace_bytes; /* planned: largest of the products of its passes */
     bool broken;    /* a pass failed half-way: states and length no longer belong together */
     bool on_device; /* ops read memory that the host cannot */
     bool by_record; /* decode steps take start and step from the record (all backends but cpu) */
@@ -67,6 +68,7 @@ struct assay_session {
     void *state_memory;     /* convolution and recurrent states */
     size_t state_bytes;
     void *scratch_memory;
+    size_t scratch_bytes;
     size_t activation_bytes; /* of scratch_memory, from its start: no meaning between passes */
     float *last_row; /* [H] residual stream of the newest token; has meaning when length > 0 */
     float *logits;   /* [head_rows, V] */
@@ -83,12 +85,17 @@ struct assay_session {
 ASSAY_MUST_USE assay_status session_allocate(assay_session *session, struct assay_error *error);
 void session_free(assay_session *session);
 
+/* ---- session_plan.c ------------------------------------------------------------------------ */
+/* Plans the workspace of the products and reserves it in the context's arena. */
+ASSAY_MUST_USE assay_status session_plan_workspace(assay_session *session,
+                                                   struct assay_error *error);
+
 /* ---- session_pass.c ------------------------------------------------------------------------ */
 /* Appends ids[0, num_ids), at most prefill_chunk. logits: the caller's, for PASS_LAST and PASS_ALL.
  * step: for PASS_CHOOSE. Errors are in the context. */
-ASSAY_MUST_USE assay_status session_pass(assay_session *session, const int32_t *ids,
-                                         int64_t num_ids, enum pass_tail tail, float *logits,
-                                         int64_t step);
+ASSAY_MUST_USE assay_status session_pass(assay_session *session, enum assay_pass_kind kind,
+                                         const int32_t *ids, int64_t num_ids, enum pass_tail tail,
+                                         float *logits, int64_t step);
 /* The calls of a pass. */
 ASSAY_MUST_USE assay_status session_pass_calls(assay_session *session, const struct pass *pass);
 /* Draws from the logits of the newest token into session->chosen. */

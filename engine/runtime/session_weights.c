@@ -22,6 +22,7 @@ struct session_weights {
     enum assay_weight_format embedding, lm_head;
     void *encoded[2]; /* host memory of embedding and lm_head in those formats; NULL: as stored */
     void *memory;     /* on a device */
+    size_t bytes;     /* of both */
     int64_t num_users;
     struct session_weights *next;
 };
@@ -183,6 +184,7 @@ static assay_status encode(struct session_weights *copy, struct assay_weights *m
         return assay_fail(error, ASSAY_E_MEMORY, "weights", assay_weight_format_name(format),
                           "cannot allocate %zu bytes for %lld x %lld weights", layout.total,
                           (long long)matrix->rows, (long long)matrix->columns);
+    copy->bytes += layout.total;
     ASSAY_TRY(transcode_weights(copy->context, matrix, format, copy->encoded[slot], &view, error));
     *matrix = view;
     return ASSAY_OK;
@@ -236,6 +238,7 @@ static assay_status upload(struct session_weights *copy, struct assay_error *err
     if (status == ASSAY_OK)
         status = place_all(copy, num_layers, &bytes);
     free_encoded(copy); /* on the device now */
+    copy->bytes = bytes;
     if (status == ASSAY_OK)
         return ASSAY_OK;
     return assay_fail(error, status, "weights", assay_model_dir(copy->model),
@@ -331,4 +334,50 @@ void session_weights_release(const struct model_weights *weights)
         break;
     }
     pthread_mutex_unlock(&mutex);
+}
+
+/* ---- sizes --------------------------------------------------------------------------------- */
+
+static size_t list_bytes(const struct tensor_list *list)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < list->count; i++)
+        bytes += assay_tensor_span(list->tensors[i]);
+    return bytes;
+}
+
+size_t session_weights_bytes(const struct model_weights *weights, int64_t num_layers)
+{
+    struct model_weights views = *weights;
+    struct tensor_list list = {.count = 0};
+    add_matrix(&list, &views.embed);
+    add(&list, &views.final_norm);
+    if (views.lm_head.base.data != views.embed.base.data)
+        add_matrix(&list, &views.lm_head);
+    size_t bytes = list_bytes(&list);
+    for (int64_t i = 0; i < num_layers; i++) {
+        struct layer_weights layer = weights->layers[i];
+        list_tensors(&layer, &list);
+        bytes += list_bytes(&list);
+    }
+    return bytes;
+}
+
+size_t session_weights_row_bytes(const struct assay_weights *matrix)
+{
+    struct assay_weights view = *matrix;
+    struct tensor_list list = {.count = 0};
+    add_matrix(&list, &view);
+    return list_bytes(&list) / (size_t)matrix->rows;
+}
+
+size_t session_weights_copied(const struct model_weights *weights)
+{
+    size_t bytes = 0;
+    pthread_mutex_lock(&mutex);
+    for (const struct session_weights *copy = copies; copy != NULL; copy = copy->next)
+        if (&copy->weights == weights)
+            bytes = copy->bytes;
+    pthread_mutex_unlock(&mutex);
+    return bytes;
 }

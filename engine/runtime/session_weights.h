@@ -19,6 +19,11 @@ ASSAY_MUST_USE assay_status session_weights_acquire(assay_context *context,
                                                     const struct assay_precision *precision,
                                                     const struct model_weights **weights,
                                                     struct assay_error *error);
+/* Bytes of the planes of all weights, and of one row of the embedding. */
+size_t session_weights_bytes(const struct model_weights *weights, int64_t num_layers);
+size_t session_weights_row_bytes(const struct assay_weights *matrix);
+/* Memory that the copy takes; 0 for the model's own weights. */
+size_t session_weights_copied(const struct model_weights *weights);
 /* The model's own weights and NULL are fine. */
 void session_weights_release(const struct model_weights *weights);
 

@@ -21,7 +21,8 @@ struct step_graph {
 };
 
 struct step_graphs {
-    struct step_graph slots[SESSION_STEP_TOKENS][NUM_TIERS][NUM_PASS_TAILS];
+    /* Of prefill passes and of decode steps: one of several columns has other calls. */
+    struct step_graph slots[2][SESSION_STEP_TOKENS][NUM_TIERS][NUM_PASS_TAILS];
     int64_t num_recorded, num_replayed;
 };
 
@@ -34,10 +35,9 @@ void step_graphs_destroy(struct step_graphs *graphs)
 {
     if (graphs == NULL)
         return;
-    for (int width = 0; width < SESSION_STEP_TOKENS; width++)
-        for (int tier = 0; tier < NUM_TIERS; tier++)
-            for (int tail = 0; tail < NUM_PASS_TAILS; tail++)
-                assay_graph_destroy(graphs->slots[width][tier][tail].graph);
+    struct step_graph *const slots = &graphs->slots[0][0][0][0];
+    for (size_t i = 0; i < sizeof graphs->slots / sizeof *slots; i++)
+        assay_graph_destroy(slots[i].graph);
     assay_free(graphs);
 }
 
@@ -86,7 +86,8 @@ assay_status step_graphs_run(struct step_graphs *graphs, assay_session *session,
     int tier;
     const int64_t width = pass->block.ids.extent[0];
     session_tier(session, session->length + width, &tier);
-    struct step_graph *const slot = &graphs->slots[width - 1][tier][pass->tail];
+    struct step_graph *const slot =
+        &graphs->slots[session->schedule.is_decode][width - 1][tier][pass->tail];
     if (pass->tail == PASS_CHOOSE && !same_choice(&slot->choice, &session->choice)) {
         /* Another kind of draw may need more workspace: it starts from the beginning. */
         forget(slot);

@@ -207,7 +207,8 @@ static assay_status ask_gates(const struct bisect_arguments *a, struct assay_err
     ASSAY_TRY(assay_model_open(o->model_dir, &model, error));
     assay_status status = ASSAY_OK;
     for (int s = 0; s < 2 && status == ASSAY_OK; s++)
-        status = trade_gate_ask("bisect", model, o->side[s].trades, a->ledger, &machine, error);
+        status =
+            trade_gate_ask("bisect", model, o->side[s].trades, NULL, a->ledger, &machine, error);
     assay_model_close(model);
     return status;
 }

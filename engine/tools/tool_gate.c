@@ -145,6 +145,15 @@ static void check(const struct gate_arguments *a, const struct argp_state *state
         argp_error(state, "--device goes with --backend cuda");
 }
 
+/* A part of another trade decides nothing by itself. */
+static void check_trades(const struct argp_state *state, assay_trade_set trades)
+{
+    struct assay_precision precision;
+    struct assay_error error = {.status = ASSAY_OK};
+    if (assay_precision_resolve(trades, &precision, &error) != ASSAY_OK)
+        argp_error(state, "--trade %s %s", error.what, error.message);
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct gate_arguments *a = state->input;
@@ -217,6 +226,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_SUCCESS:
         check(a, state);
+        check_trades(state, a->options.trades);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

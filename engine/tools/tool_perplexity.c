@@ -52,10 +52,10 @@ static assay_status ask_gates(const struct perplexity_options *options, struct a
         return ASSAY_OK;
     ASSAY_TRY(assay_model_open(m->model_dir, &model, error));
     assay_status status =
-        trade_gate_ask("perplexity", model, m->trades, options->ledger, &machine, error);
+        trade_gate_ask("perplexity", model, m->trades, NULL, options->ledger, &machine, error);
     if (status == ASSAY_OK)
-        status = trade_gate_ask("perplexity", model, m->against_trades, options->ledger, &machine,
-                                error);
+        status = trade_gate_ask("perplexity", model, m->against_trades, NULL, options->ledger,
+                                &machine, error);
     assay_model_close(model);
     return status;
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <assay/certificate.h>
 #include <assay/gate_record.h>
 #include <assay/route.h>
 #include <assay/session.h>
@@ -17,6 +16,7 @@
 #include "core/core.h"
 #include "tools/run_options.h"
 #include "tools/tool.h"
+#include "tools/trade_gate.h"
 
 /* Prompt tokens between two looks at the interrupt flag; also the session's prefill chunk. */
 #define PREFILL_CHUNK 512
@@ -75,34 +75,17 @@ static void close_run(struct run *run)
 static assay_status ask_gate(struct run *run)
 {
     const struct run_options *options = run->options;
-    assay_trade_set_format(options->trades, run->trades, sizeof run->trades);
-    run->gate = options->trades == 0 ? "not needed" : "UNGATED";
-    if (options->trades == 0 || options->ungated)
-        return ASSAY_OK;
     const struct assay_gate_machine machine = {options->backend, assay_isa_detect(),
                                                options->device};
-    char digest[65], reason[256] = "";
-    bool passes = false;
-    ASSAY_TRY(assay_model_digest(run->model, digest, &run->error));
-    if (options->certificate != NULL) {
-        ASSAY_TRY(assay_certificate_allows(options->certificate, digest, options->trades, &machine,
-                                           &run->error));
-        run->gate = "certified";
-        return ASSAY_OK;
-    }
-    ASSAY_TRY(assay_gate_lookup(options->ledger, digest, options->trades, &machine, &passes, reason,
-                                sizeof reason, &run->error));
-    if (!passes)
-        return assay_fail(
-            &run->error, ASSAY_E_GATE, "run", run->trades,
-            "not allowed: %s; the command that decides: assay gate %s --%s %s%s%s%s%s", reason,
-            options->model_dir, strchr(run->trades, ',') == NULL ? "trade" : "set", run->trades,
-            options->backend != ASSAY_CPU ? " --backend " : "",
-            options->backend != ASSAY_CPU ? assay_backend_name(options->backend) : "",
-            options->ledger != NULL ? " --ledger " : "",
-            options->ledger != NULL ? options->ledger : "");
-    run->gate = "passed";
-    return ASSAY_OK;
+    assay_trade_set_format(options->trades, run->trades, sizeof run->trades);
+    run->gate = assay_trade_set_lossy(options->trades) == 0 ? "not needed"
+                : options->ungated                          ? "UNGATED"
+                : options->certificate != NULL              ? "certified"
+                                                            : "passed";
+    return options->ungated
+               ? ASSAY_OK
+               : trade_gate_ask("run", run->model, options->trades, options->certificate,
+                                options->ledger, &machine, &run->error);
 }
 
 /* The text that goes to the tokenizer; free it with assay_text_free. */
@@ -285,6 +268,22 @@ static double rate(double tokens, double duration)
     return duration > 0.0 ? tokens / duration : 0.0;
 }
 
+static void print_memory(const struct assay_session_memory *m, enum run_stats form)
+{
+    if (form == RUN_STATS_TEXT)
+        fprintf(stderr,
+                "assay: bytes: weights %zu (a step reads %zu, copied %zu), KV %zu, states %zu, "
+                "scratch %zu, workspace of products %zu\n",
+                m->weights, m->decode_reads, m->weight_copies, m->kv, m->states, m->scratch,
+                m->workspace);
+    else if (form == RUN_STATS_JSON)
+        fprintf(stderr,
+                "\"bytes\": {\"weights\": %zu, \"decode_step_reads\": %zu, \"weight_copies\": %zu, "
+                "\"kv\": %zu, \"states\": %zu, \"scratch\": %zu, \"workspace\": %zu}}\n",
+                m->weights, m->decode_reads, m->weight_copies, m->kv, m->states, m->scratch,
+                m->workspace);
+}
+
 static void print_stats(const struct run *run)
 {
     const struct assay_generation *generation = &run->generation;
@@ -310,11 +309,14 @@ static void print_stats(const struct run *run)
                 "\"prefill_tokens_per_second\": %.3f, \"new_tokens\": %lld, "
                 "\"decode_seconds\": %.6f, \"decode_tokens_per_second\": %.3f, "
                 "\"ended_by\": \"%s\", \"trades\": \"%s\", \"gate\": \"%s\", "
-                "\"trade_route_runs\": %llu}\n",
+                "\"trade_route_runs\": %llu, ",
                 (long long)run->fed, prefill, prefill_rate, (long long)generation->num_new_tokens,
                 decode, decode_rate, ending(run), run->trades, run->gate,
                 (unsigned long long)routes);
     }
+    struct assay_session_memory memory;
+    if (assay_session_memory(run->session, &memory, NULL) == ASSAY_OK)
+        print_memory(&memory, run->options->stats);
 }
 
 int tool_run(int argc, char **argv)

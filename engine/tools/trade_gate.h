@@ -11,10 +11,12 @@
 #include <assay/precision.h>
 #include <assay/status.h>
 
-/* ASSAY_E_GATE names the command that decides, when the set is not empty and `ledger` (NULL: the
- * default one) holds no passing record of it. where: the subcommand, for the message. */
+/* ASSAY_E_GATE names the command that decides, when the set holds trades that need a record and
+ * `ledger` (NULL: the default one) has no passing one of them. certificate: what is believed in the
+ * ledger's place, or NULL. where: the subcommand, for the message. */
 ASSAY_MUST_USE assay_status trade_gate_ask(const char *where, assay_model *model,
-                                           assay_trade_set trades, const char *ledger,
+                                           assay_trade_set trades, const char *certificate,
+                                           const char *ledger,
                                            const struct assay_gate_machine *machine,
                                            struct assay_error *error);
 

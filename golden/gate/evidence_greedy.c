@@ -284,8 +284,9 @@ static assay_status open_pair(struct gate_bench *bench, const struct prompts *pr
     pair->logits_with = calloc((size_t)bench->vocab, sizeof(float));
     if (pair->logits_without == NULL || pair->logits_with == NULL)
         return assay_fail(error, ASSAY_E_MEMORY, "gate", "greedy", "no memory for logits");
+    options.trades = bench->trades_without;
     TRY(assay_session_create(bench->without, bench->model, &options, &pair->without, error));
-    options.trades = bench->options->trades;
+    options.trades = bench->trades_with;
     return assay_session_create(bench->with, bench->model, &options, &pair->with, error);
 }
 
@@ -323,7 +324,7 @@ assay_status gate_collect_greedy(struct gate_bench *bench, struct assay_error *e
     struct gate_result *result = bench->result;
     struct prompts prompts = {.count = 0};
     struct pair pair = {.bench = bench};
-    gate_bench_coverage_begin(bench, GATE_GREEDY);
+    gate_bench_coverage_begin(bench);
     assay_status status = find_prompts(bench, &prompts, error);
     if (status == ASSAY_OK)
         status = open_pair(bench, &prompts, &pair, error);
@@ -336,7 +337,7 @@ assay_status gate_collect_greedy(struct gate_bench *bench, struct assay_error *e
     }
     if (status == ASSAY_OK) {
         summarise(bench, &pair);
-        result->item[GATE_GREEDY].coverage = gate_bench_coverage(bench, bench->with);
+        result->item[GATE_GREEDY].coverage = gate_bench_extra_coverage(bench, GATE_GREEDY);
     }
     close_pair(&pair);
     free_prompts(&prompts);

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate_random.h"
 #include "oracle_archive.h"
 
 enum {
@@ -30,7 +29,6 @@ enum {
     QUICK_WINDOWS = 1,
     SEGMENT = 64,
     MAX_SEGMENTS = GATE_MAX_TEXTS * WINDOWS * (WINDOW / SEGMENT),
-    RESAMPLES = 4000,
     LOGIT_FLOATS = 1 << 22 /* of one piece's logits, at most */
 };
 
@@ -40,7 +38,7 @@ enum way { DECODE_WITHOUT, DECODE_WITH, PREFILL_WITHOUT, PREFILL_WITH, NUM_WAYS 
 struct scorer {
     struct gate_bench *bench;
     assay_session *session[NUM_WAYS];
-    uint64_t coverage[NUM_WAYS];
+    uint64_t coverage[NUM_WAYS][ASSAY_NUM_TRADES];
     int64_t window, piece; /* tokens */
     float *logits;
     double *loss[NUM_WAYS]; /* of the window's tokens 1 .. */
@@ -56,17 +54,6 @@ struct scorer {
 
 /* ---- scoring -------------------------------------------------------------------------------- */
 
-/* -log softmax(logits)[target], in binary64. */
-static double loss(const float *logits, int64_t count, int32_t target)
-{
-    double largest = -INFINITY, sum = 0.0;
-    for (int64_t i = 0; i < count; i++)
-        largest = fmax(largest, (double)logits[i]);
-    for (int64_t i = 0; i < count; i++)
-        sum += exp((double)logits[i] - largest);
-    return log(sum) + largest - (double)logits[target];
-}
-
 /* Losses of tokens 1 .. count-1 of a window into out[0 ..). */
 static assay_status score(struct scorer *s, enum way way, const int32_t *ids, int64_t count,
                           struct assay_error *error)
@@ -74,7 +61,7 @@ static assay_status score(struct scorer *s, enum way way, const int32_t *ids, in
     const bool with = way == DECODE_WITH || way == PREFILL_WITH;
     const assay_context *context = with ? s->bench->with : s->bench->without;
     const int64_t vocab = s->bench->vocab;
-    gate_bench_coverage_begin(s->bench, way == DECODE_WITH ? GATE_NLL_DECODE : GATE_NLL_PREFILL);
+    gate_bench_coverage_begin(s->bench);
     assay_session_reset(s->session[way]);
     for (int64_t begin = 0; begin < count - 1; begin += s->piece) {
         const int64_t left = count - 1 - begin;
@@ -82,12 +69,12 @@ static assay_status score(struct scorer *s, enum way way, const int32_t *ids, in
         TRY(assay_session_forward(s->session[way], ids + begin, length, ASSAY_LOGITS_ALL, s->logits,
                                   error));
         for (int64_t t = 0; t < length; t++) {
-            const double value = loss(s->logits + t * vocab, vocab, ids[begin + t + 1]);
+            const double value = gate_token_loss(s->logits + t * vocab, vocab, ids[begin + t + 1]);
             s->loss[way][begin + t] = value;
             s->total[way] += value;
         }
     }
-    s->coverage[way] += gate_bench_coverage(s->bench, context);
+    gate_bench_coverage_add(s->bench, context, s->coverage[way]);
     return ASSAY_OK;
 }
 
@@ -189,55 +176,7 @@ static assay_status score_text(struct scorer *s, const char *text, struct gate_l
     return status;
 }
 
-/* ---- statistics ----------------------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sum of differences over sum of losses, of all segments and of resampled ones. */
-static assay_status estimate(const struct scorer *s, int path, struct gate_change *change,
-                             struct assay_error *error)
-{
-    const double *base = s->base[path], *difference = s->difference[path];
-    const int64_t n = s->num_segments;
-    struct gate_random random = {.state = s->bench->options->seed * 2 + (uint64_t)path + 1};
-    double sum_base = 0.0, sum_difference = 0.0, spread = 0.0;
-    double *drawn = calloc(RESAMPLES, sizeof *drawn);
-    if (drawn == NULL)
-        return assay_fail(error, ASSAY_E_MEMORY, "gate", "nll", "no memory");
-    for (int64_t i = 0; i < n; i++) {
-        sum_base += base[i];
-        sum_difference += difference[i];
-    }
-    change->mean = sum_difference / sum_base;
-    change->segments = n;
-    for (int64_t i = 0; i < n; i++) {
-        const double d = difference[i] - change->mean * base[i];
-        spread += d * d;
-    }
-    change->standard_error =
-        sqrt(spread * (double)n / (double)(n > 1 ? n - 1 : 1)) / fabs(sum_base);
-    for (int r = 0; r < RESAMPLES; r++) {
-        double b = 0.0, d = 0.0;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t k = gate_random_below(&random, n);
-            b += base[k];
-            d += difference[k];
-        }
-        drawn[r] = d / b;
-    }
-    qsort(drawn, RESAMPLES, sizeof *drawn, ascending);
-    change->low = drawn[RESAMPLES / 40];
-    change->high = drawn[RESAMPLES - 1 - RESAMPLES / 40];
-    /* A NaN loss has no order: it must not hide behind a sorted interval. */
-    if (!isfinite(change->mean))
-        change->low = change->high = NAN;
-    free(drawn);
-    return ASSAY_OK;
-}
+/* ---- what was measured ---------------------------------------------------------------------- */
 
 static void fill_baseline(const struct scorer *s)
 {
@@ -273,9 +212,12 @@ static assay_status fill(const struct scorer *s, struct assay_error *error)
     for (int path = 0; path < 2; path++) {
         struct gate_change *change = &result->change[path];
         struct gate_item *item = &result->item[evidence[path]];
-        TRY(estimate(s, path, change, error));
+        TRY(gate_change_estimate(s->base[path], s->difference[path], s->num_segments,
+                                 s->bench->options->seed * 2 + (uint64_t)path + 1, change, error));
         item->taken = GATE_TAKEN;
-        item->coverage = s->coverage[2 * path + 1];
+        /* Routes that both settings take are not the trade's. */
+        item->coverage = gate_bench_extra(s->bench, evidence[path], s->coverage[2 * path],
+                                          s->coverage[2 * path + 1]);
         result->measured[tokens[path]] = (double)s->tokens;
         result->measured[changes[path]] = change->high;
         snprintf(item->note, sizeof item->note,
@@ -311,7 +253,7 @@ static assay_status open_scorer(struct scorer *s, struct assay_error *error)
         options.capacity = s->window;
         options.prefill_chunk = s->piece;
         options.recurrent_limit = way == DECODE_WITHOUT || way == DECODE_WITH ? s->piece : 0;
-        options.trades = with ? s->bench->options->trades : 0;
+        options.trades = with ? s->bench->trades_with : s->bench->trades_without;
         TRY(assay_session_create(with ? s->bench->with : s->bench->without, s->bench->model,
                                  &options, &s->session[way], error));
         s->loss[way] = calloc((size_t)s->window, sizeof **s->loss);

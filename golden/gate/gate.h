@@ -28,6 +28,8 @@
       "loss on held-out text through the decode path, with the trade and without")             \
     X(NLL_PREFILL, "nll-prefill", true,                                                        \
       "loss on held-out text through the prefill path, with the trade and without")            \
+    X(NLL_WIDTH, "nll-width", true,                                                            \
+      "loss on held-out text through decode steps of 16 columns, with the trade and without")  \
     X(BASELINE, "baseline", false, "loss without the trade, against the model's FP64 reference")
 
 enum gate_evidence {
@@ -58,6 +60,9 @@ enum gate_side { GATE_MOST, GATE_LEAST };
     X(PREFILL_TOKENS, NLL_PREFILL, "tokens_least", LEAST, "tokens scored")                        \
     X(PREFILL_CHANGE, NLL_PREFILL, "relative_change_most", MOST,                                  \
       "relative change, 95 % upper end")                                                          \
+    X(WIDTH_TOKENS, NLL_WIDTH, "tokens_least", LEAST, "tokens scored")                            \
+    X(WIDTH_CHANGE, NLL_WIDTH, "relative_change_most", MOST, "relative change, 95 % upper end")   \
+    X(WIDTH_CHOICES, NLL_WIDTH, "changed_choices_most", MOST, "share of choices changed")         \
     X(BASELINE_DIFFERENCE, BASELINE, "reference_difference_most", MOST,                           \
       "relative difference of the means")
 
@@ -150,6 +155,27 @@ struct gate_loss {
     double mean[4]; /* decode without and with the trade, prefill without and with */
 };
 
+/* The same through decode steps of several columns; choices: of the likeliest token. */
+struct gate_width_loss {
+    char text[48];
+    int64_t tokens, changed;
+    double mean[2]; /* without and with the trade */
+};
+
+/* What the trade gains, without it and with it. No evidence: nothing is judged by it. */
+struct gate_gain {
+    bool taken;
+    double seconds;
+    char note[256];         /* why it was not taken, or says little */
+    double weights[2];      /* bytes of all weights that passes read */
+    double decode_reads[2]; /* bytes of weights that a step of one token reads */
+    double workspace[2];    /* bytes planned for the products */
+    double state[2];        /* bytes of the recurrent and convolution states */
+    double prefill[2];      /* tokens a second: a prompt of 512, */
+    double decode[2];       /* steps of one token, */
+    double width[2];        /* steps of 16 columns */
+};
+
 /* Relative change of the mean loss, with a bootstrap interval over segments of the text. */
 struct gate_change {
     double mean, low, high, standard_error;
@@ -203,7 +229,10 @@ struct gate_result {
     struct gate_drift_run drift[GATE_DRIFT_RUNS];
     struct gate_prompt prompt[GATE_MAX_PROMPTS];
     struct gate_loss loss[GATE_MAX_TEXTS];
-    struct gate_change change[2]; /* decode, prefill */
+    struct gate_change change[3]; /* decode, prefill, width */
+    int num_width_losses;
+    struct gate_width_loss width_loss[GATE_MAX_TEXTS];
+    struct gate_gain gain;
 
     /* of all that a trade may store otherwise, for one sequence; NAN: unknown */
     double bytes_without, bytes_with;

@@ -64,7 +64,8 @@ assay_status gate_bench_open(const struct gate_options *options, struct gate_res
     plain.num_threads = options->threads;
     plain.backend = options->backend;
     plain.device = options->device;
-    *bench = (struct gate_bench){.options = options, .result = result, .counted = options->trades};
+    *bench = (struct gate_bench){.options = options, .result = result};
+    assay_trade_set_compared(options->trades, &bench->trades_without, &bench->trades_with);
     TRY(assay_model_open(options->model_dir, &bench->model, error));
     TRY(assay_tokenizer_open(options->model_dir, &bench->tokenizer, error));
     const int64_t tokens = assay_tokenizer_size(bench->tokenizer);
@@ -131,8 +132,10 @@ static assay_trade_set needing(const struct gate_bench *bench, enum gate_evidenc
     return members != 0 ? members : bench->options->trades;
 }
 
-static uint64_t fewest(const uint64_t counts[ASSAY_NUM_TRADES], assay_trade_set trades)
+uint64_t gate_bench_fewest(const struct gate_bench *bench, enum gate_evidence evidence,
+                           const uint64_t counts[ASSAY_NUM_TRADES])
 {
+    const assay_trade_set trades = needing(bench, evidence);
     uint64_t least = UINT64_MAX;
     for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
         if ((trades >> t & 1u) != 0 && counts[t] < least)
@@ -140,25 +143,36 @@ static uint64_t fewest(const uint64_t counts[ASSAY_NUM_TRADES], assay_trade_set 
     return least == UINT64_MAX ? 0 : least;
 }
 
-uint64_t gate_bench_fewest(const struct gate_bench *bench, enum gate_evidence evidence,
-                           const uint64_t counts[ASSAY_NUM_TRADES])
+void gate_bench_coverage_begin(struct gate_bench *bench)
 {
-    return fewest(counts, needing(bench, evidence));
-}
-
-void gate_bench_coverage_begin(struct gate_bench *bench, enum gate_evidence evidence)
-{
-    bench->counted = needing(bench, evidence);
+    assay_context_reset_counts(bench->without);
     assay_context_reset_counts(bench->with);
 }
 
-uint64_t gate_bench_coverage(const struct gate_bench *bench, const assay_context *context)
+void gate_bench_coverage_add(const struct gate_bench *bench, const assay_context *context,
+                             uint64_t counts[ASSAY_NUM_TRADES])
 {
-    uint64_t counts[ASSAY_NUM_TRADES] = {0};
     for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
-        if ((bench->counted >> t & 1u) != 0)
-            counts[t] = gate_bench_trade_coverage(bench, context, (enum assay_trade)t);
-    return fewest(counts, bench->counted);
+        if ((bench->options->trades >> t & 1u) != 0)
+            counts[t] += gate_bench_trade_coverage(bench, context, (enum assay_trade)t);
+}
+
+uint64_t gate_bench_extra(const struct gate_bench *bench, enum gate_evidence evidence,
+                          const uint64_t without[ASSAY_NUM_TRADES],
+                          const uint64_t with[ASSAY_NUM_TRADES])
+{
+    uint64_t extra[ASSAY_NUM_TRADES];
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        extra[t] = with[t] > without[t] ? with[t] - without[t] : 0;
+    return gate_bench_fewest(bench, evidence, extra);
+}
+
+uint64_t gate_bench_extra_coverage(const struct gate_bench *bench, enum gate_evidence evidence)
+{
+    uint64_t without[ASSAY_NUM_TRADES] = {0}, with[ASSAY_NUM_TRADES] = {0};
+    gate_bench_coverage_add(bench, bench->without, without);
+    gate_bench_coverage_add(bench, bench->with, with);
+    return gate_bench_extra(bench, evidence, without, with);
 }
 
 assay_status gate_bench_progress(const struct gate_bench *bench, const char *what, int64_t done,

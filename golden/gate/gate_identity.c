@@ -93,6 +93,6 @@ assay_status gate_bench_identify(struct gate_bench *bench, struct assay_error *e
     TRY(assay_gate_key_fill(digest, options->trades, &machine, &result->key, error));
     find_references(bench);
     gate_bench_corpus(bench);
-    gate_bench_gain(bench);
+    gate_bench_storage(bench);
     return ASSAY_OK;
 }

@@ -64,6 +64,24 @@ void gate_report_coverage(const struct gate_result *result, enum gate_evidence e
         snprintf(text, 48, "%llu runs", (unsigned long long)item->coverage);
 }
 
+void gate_report_settings(const struct gate_result *result, char text[512])
+{
+    assay_trade_set set, without, with;
+    char with_name[200], without_name[200];
+    text[0] = '\0';
+    if (assay_trade_set_parse(result->key.trades, &set, NULL) != ASSAY_OK)
+        return;
+    assay_trade_set_compared(set, &without, &with);
+    if (without == 0)
+        return;
+    assay_trade_set_format(without, without_name, sizeof without_name);
+    assay_trade_set_format(with, with_name, sizeof with_name);
+    snprintf(text, 512,
+             "the default has this loss and the option takes it back: \"without\" is %s, \"with\" "
+             "is %s",
+             without_name, with == 0 ? "the default" : with_name);
+}
+
 /* ---- terminal ------------------------------------------------------------------------------- */
 
 static void print_head(const struct gate_result *result, FILE *out)
@@ -77,6 +95,10 @@ static void print_head(const struct gate_result *result, FILE *out)
     fprintf(out, "  policy  %.16s...  version %lld, owner %s, valid until %s\n",
             result->policy.digest, (long long)result->policy.version, result->policy.owner,
             result->policy.expires);
+    char settings[512];
+    gate_report_settings(result, settings);
+    if (settings[0] != '\0')
+        fprintf(out, "  %s\n", settings);
     if (result->plant[0] != '\0')
         fprintf(out, "  PLANTED %s: a fault on purpose; this run can unlock nothing\n",
                 result->plant);
@@ -104,6 +126,52 @@ static void print_limits(const struct gate_result *result, FILE *out)
     fputc('\n', out);
 }
 
+int gate_report_gain(const struct gate_result *result, struct gate_gain_row rows[GATE_GAIN_ROWS])
+{
+    const struct gate_gain *const g = &result->gain;
+    const struct {
+        const char *what, *unit;
+        const double *value;
+        bool is_bytes;
+    } all[GATE_GAIN_ROWS] = {
+        {"weights that passes read", "bytes", g->weights, true},
+        {"weights that a decode step reads", "bytes", g->decode_reads, true},
+        {"recurrent states", "bytes", g->state, true},
+        {"workspace of the products", "bytes", g->workspace, true},
+        {"prefill, prompt of 512", "tokens/s", g->prefill, false},
+        {"decode, steps of one token", "tokens/s", g->decode, false},
+        {"decode, steps of 16 columns", "tokens/s", g->width, false},
+    };
+    for (int i = 0; i < GATE_GAIN_ROWS && g->taken; i++) {
+        struct gate_gain_row *const row = &rows[i];
+        const double *const v = all[i].value;
+        const int digits = all[i].is_bytes ? 0 : 1;
+        row->what = all[i].what;
+        row->unit = all[i].unit;
+        snprintf(row->without, sizeof row->without, "%.*f", digits, v[0]);
+        snprintf(row->with, sizeof row->with, "%.*f", digits, v[1]);
+        if (v[0] == v[1] || v[0] == 0.0)
+            snprintf(row->change, sizeof row->change, v[0] == v[1] ? "same" : "new");
+        else
+            snprintf(row->change, sizeof row->change, "%+.*f (%+.1f %%)", digits, v[1] - v[0],
+                     100.0 * (v[1] / v[0] - 1.0));
+    }
+    return g->taken ? GATE_GAIN_ROWS : 0;
+}
+
+static void print_gain(const struct gate_result *result, FILE *out)
+{
+    struct gate_gain_row rows[GATE_GAIN_ROWS];
+    const int count = gate_report_gain(result, rows);
+    if (count > 0)
+        fprintf(out, "\n%-34s %13s %13s  %s\n", "gain", "without", "with", "change");
+    for (int i = 0; i < count; i++)
+        fprintf(out, "%-34s %13s %13s  %s %s\n", rows[i].what, rows[i].without, rows[i].with,
+                rows[i].unit, rows[i].change);
+    if (result->gain.note[0] != '\0')
+        fprintf(out, "\n%-12s %s\n", "gain", result->gain.note);
+}
+
 void gate_report_text(const struct gate_result *result, FILE *out)
 {
     print_head(result, out);
@@ -112,6 +180,7 @@ void gate_report_text(const struct gate_result *result, FILE *out)
         if (result->item[i].note[0] != '\0')
             fprintf(out, "%-12s %s (%.1f s)\n", gate_evidence_rows[i].name, result->item[i].note,
                     result->item[i].seconds);
+    print_gain(result, out);
     fprintf(out, "\n%s: %s (%.1f s)\n", gate_verdict_name(result->verdict), result->reason,
             result->seconds);
 }

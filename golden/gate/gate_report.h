@@ -27,6 +27,16 @@ void gate_report_value(const struct gate_result *result, enum gate_limit limit, 
 /* Coverage in words: "1234 runs", "blind", "without the trade". */
 void gate_report_coverage(const struct gate_result *result, enum gate_evidence evidence,
                           char text[48]);
+/* Which settings "without" and "with" are where the default has the loss; "" elsewhere. */
+void gate_report_settings(const struct gate_result *result, char text[512]);
+/* What the trade gains, a quantity a row; returns how many there are: none where it was not
+ * measured. */
+enum { GATE_GAIN_ROWS = 7 };
+struct gate_gain_row {
+    const char *what, *unit;
+    char without[32], with[32], change[48];
+};
+int gate_report_gain(const struct gate_result *result, struct gate_gain_row rows[GATE_GAIN_ROWS]);
 /* The drift runs as an inline SVG (gate_report_svg.c); nothing when there are none. */
 void gate_report_svg(const struct gate_result *result, FILE *out);
 

@@ -4,6 +4,8 @@
  */
 #include "gate_report.h"
 
+#include <string.h>
+
 static const char style[] =
     ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#59636e;--line:#d1d9e0;"
     "--ok:#116329;--bad:#a40e26;--open:#7d4e00;--c0:#0550ae;--c1:#b35900;--c2:#116329;"
@@ -42,6 +44,79 @@ static const char *state_class(enum gate_state state)
     if (state == GATE_MET)
         return "met";
     return state == GATE_BROKEN ? "broken" : state == GATE_UNUSED ? "dim" : "open";
+}
+
+/* Perplexity is what is quoted elsewhere: exp of the mean loss, whose own change is `mean`. */
+static void write_change(const struct gate_result *result, enum gate_evidence evidence,
+                         const char *path, const struct gate_change *change, FILE *out)
+{
+    if (result->item[evidence].taken != GATE_TAKEN || !result->policy.required[evidence])
+        return;
+    fprintf(out, "%s loss %+.3f %% (95 %%: %+.3f to %+.3f %%)<br>", path, 100.0 * change->mean,
+            100.0 * change->low, 100.0 * change->high);
+}
+
+static void write_quality(const struct gate_result *result, FILE *out)
+{
+    write_change(result, GATE_NLL_DECODE, "decode", &result->change[0], out);
+    write_change(result, GATE_NLL_PREFILL, "prefill", &result->change[1], out);
+    write_change(result, GATE_NLL_WIDTH, "16 columns", &result->change[2], out);
+    if (result->item[GATE_NLL_WIDTH].taken == GATE_TAKEN)
+        fprintf(out, "choices changed at 16 columns: %.2f %%<br>",
+                100.0 * result->measured[GATE_LIMIT_WIDTH_CHOICES]);
+    if (result->item[GATE_GREEDY].taken == GATE_TAKEN)
+        fprintf(out, "greedy: %.0f faults in %.0f steps<br>",
+                result->measured[GATE_LIMIT_GREEDY_FAULTS],
+                result->measured[GATE_LIMIT_GREEDY_STEPS]);
+    if (result->item[GATE_OPS].taken == GATE_TAKEN)
+        fprintf(out, "kernels: %.0f of %.0f cases failed",
+                result->measured[GATE_LIMIT_OPS_FAILURES], result->measured[GATE_LIMIT_OPS_CASES]);
+}
+
+/* What is decided, on one line: what changes, what it costs, what it brings. */
+static void write_trade(const struct gate_result *result, FILE *out)
+{
+    struct gate_gain_row rows[GATE_GAIN_ROWS];
+    const int count = gate_report_gain(result, rows);
+    fputs("<h2>The trade</h2>\n<div class=\"wide\"><table><thead><tr><th>option</th>"
+          "<th>what changes</th><th>quality</th><th>gain</th><th>verdict</th></tr></thead><tbody>"
+          "<tr>",
+          out);
+    fprintf(out, "<td><code>%s</code></td>", result->key.trades);
+    element(out, "td", "", assay_trade_change(assay_trade_find(result->key.trades)));
+    fputs("<td>", out);
+    write_quality(result, out);
+    fputs("</td><td>", out);
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].change, "same") != 0)
+            fprintf(out, "%s: %s %s<br>", rows[i].what, rows[i].change, rows[i].unit);
+    gate_report_escape(out, result->gain.note);
+    fputs("</td>", out);
+    element(out, "td", gate_verdict_name(result->verdict), gate_verdict_name(result->verdict));
+    fputs("</tr></tbody></table></div>\n", out);
+}
+
+static void write_gain(const struct gate_result *result, FILE *out)
+{
+    struct gate_gain_row rows[GATE_GAIN_ROWS];
+    const int count = gate_report_gain(result, rows);
+    if (count == 0)
+        return;
+    fputs(
+        "<h2>Gain</h2>\n<p class=\"dim\">fastest of several rounds, the two settings in turns</p>\n"
+        "<div class=\"wide\"><table><thead><tr><th>quantity</th><th>without</th><th>with</th>"
+        "<th>unit</th><th>change</th></tr></thead><tbody>\n",
+        out);
+    for (int i = 0; i < count; i++) {
+        fputs("<tr>", out);
+        element(out, "td", "", rows[i].what);
+        element(out, "td", "n", rows[i].without);
+        element(out, "td", "n", rows[i].with);
+        element(out, "td", "", rows[i].unit);
+        element(out, "td", "n", rows[i].change);
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
 }
 
 static void write_limits(const struct gate_result *result, FILE *out)
@@ -124,6 +199,26 @@ static void write_losses(const struct gate_result *result, FILE *out)
     fputs("</tbody></table></div>\n", out);
 }
 
+static void write_width_losses(const struct gate_result *result, FILE *out)
+{
+    if (result->num_width_losses == 0)
+        return;
+    fputs("<h2>Loss through decode steps of 16 columns</h2>\n<div class=\"wide\"><table><thead>"
+          "<tr><th>text</th><th>tokens</th><th>without</th><th>with</th><th>choices changed</th>"
+          "</tr></thead><tbody>\n",
+          out);
+    for (int i = 0; i < result->num_width_losses; i++) {
+        const struct gate_width_loss *l = &result->width_loss[i];
+        fputs("<tr>", out);
+        element(out, "td", "", l->text);
+        fprintf(out,
+                "<td class=\"n\">%lld</td><td class=\"n\">%.6f</td><td class=\"n\">%.6f</td>"
+                "<td class=\"n\">%lld</td></tr>\n",
+                (long long)l->tokens, l->mean[0], l->mean[1], (long long)l->changed);
+    }
+    fputs("</tbody></table></div>\n", out);
+}
+
 static void write_row(FILE *out, const char *name, const char *value)
 {
     fputs("<tr>", out);
@@ -179,6 +274,10 @@ void gate_report_html(const struct gate_result *result, FILE *out)
     fprintf(out, "</title>\n<style>\n%s</style></head>\n<body>\n<h1>Gate %s</h1>\n", style,
             result->key.trades);
     write_trades(result, out);
+    char settings[512];
+    gate_report_settings(result, settings);
+    if (settings[0] != '\0')
+        element(out, "p", "dim", settings);
     fprintf(out, "\n<p><span class=\"verdict %s\">%s</span><br>", verdict, verdict);
     gate_report_escape(out, result->reason);
     fputs("</p>\n", out);
@@ -187,12 +286,15 @@ void gate_report_html(const struct gate_result *result, FILE *out)
         gate_report_escape(out, result->plant);
         fputs(". This run shows what the gate catches; it can unlock nothing.</p>\n", out);
     }
+    write_trade(result, out);
     write_limits(result, out);
+    write_gain(result, out);
     if (result->num_drift_runs > 0)
         fputs("<h2>Drift of the recurrent state</h2>\n", out);
     gate_report_svg(result, out);
     write_prompts(result, out);
     write_losses(result, out);
+    write_width_losses(result, out);
     write_environment(result, out);
     fputs("</body></html>\n", out);
 }

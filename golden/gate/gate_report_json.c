@@ -110,9 +110,9 @@ static json_t *losses(const struct gate_result *result)
 
 static json_t *changes(const struct gate_result *result)
 {
-    static const char *const names[] = {"decode", "prefill"};
+    static const char *const names[] = {"decode", "prefill", "width"};
     json_t *object = json_object();
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const struct gate_change *c = &result->change[i];
         json_object_set_new(object, names[i],
                             json_pack("{s:o, s:o, s:o, s:o, s:I}", "relative_change",
@@ -123,19 +123,52 @@ static json_t *changes(const struct gate_result *result)
     return object;
 }
 
+static json_t *width_losses(const struct gate_result *result)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < result->num_width_losses; i++) {
+        const struct gate_width_loss *l = &result->width_loss[i];
+        json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o, s:I}", "text", l->text,
+                                              "tokens", (json_int_t)l->tokens, "without",
+                                              number(l->mean[0]), "with", number(l->mean[1]),
+                                              "choices_changed", (json_int_t)l->changed));
+    }
+    return list;
+}
+
+static json_t *pair(const double value[2])
+{
+    return json_pack("{s:o, s:o}", "without", number(value[0]), "with", number(value[1]));
+}
+
+/* null where it was not measured. */
+static json_t *gain_of(const struct gate_result *result)
+{
+    const struct gate_gain *g = &result->gain;
+    if (!g->taken)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "weight_bytes", pair(g->weights),
+                     "decode_step_reads_bytes", pair(g->decode_reads), "state_bytes",
+                     pair(g->state), "workspace_bytes", pair(g->workspace),
+                     "prefill_tokens_per_second", pair(g->prefill), "decode_tokens_per_second",
+                     pair(g->decode), "width_16_tokens_per_second", pair(g->width), "seconds",
+                     g->seconds);
+}
+
 char *gate_report_json(const struct gate_result *result)
 {
     const struct gate_policy *policy = &result->policy;
     json_t *root = json_pack(
-        "{s:i, s:s, s:s, s:s, s:f, s:s, s:o, s:{s:s, s:I, s:s, s:s}, s:o, s:o, s:o, s:o, s:o, "
-        "s:{s:o, s:o}}",
+        "{s:i, s:s, s:s, s:s, s:f, s:s, s:o, s:{s:s, s:I, s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:{s:o, s:o}, s:o}",
         "format", 1, "verdict", gate_verdict_name(result->verdict), "reason", result->reason,
         "recorded", result->recorded, "seconds", result->seconds, "command", result->command, "run",
         identity(result), "policy", "digest", policy->digest, "version",
         (json_int_t)policy->version, "owner", policy->owner, "expires", policy->expires, "evidence",
         evidence(result), "drift", drift(result), "greedy", prompts(result), "losses",
-        losses(result), "loss_changes", changes(result), "gain", "bytes_without",
-        number(result->bytes_without), "bytes_with", number(result->bytes_with));
+        losses(result), "width_losses", width_losses(result), "loss_changes", changes(result),
+        "storage", "bytes_without", number(result->bytes_without), "bytes_with",
+        number(result->bytes_with), "gain", gain_of(result));
     char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
     json_decref(root);
     return text;

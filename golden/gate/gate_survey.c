@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREFILL = 96, DECODE = 2 };
+enum { PREFILL = 96, DECODE = 2, WIDTH = 16 };
 
 /* The session refused for what the model is, not for want of memory or device. */
 static bool is_refusal(assay_status status)
@@ -26,33 +26,49 @@ static assay_status run_passes(assay_session *session, const int32_t *ids, int64
     const int64_t prefill = num_ids < PREFILL + DECODE ? num_ids / 2 : PREFILL;
     TRY(assay_session_forward(session, ids, prefill, ASSAY_LOGITS_LAST, logits, error));
     for (int i = 0; i < DECODE && prefill + i < num_ids; i++)
-        TRY(assay_session_forward(session, ids + prefill + i, 1, ASSAY_LOGITS_LAST, logits, error));
-    return ASSAY_OK;
+        TRY(assay_session_verify(session, ids + prefill + i, 1, logits, error));
+    return num_ids < PREFILL + DECODE + WIDTH
+               ? ASSAY_OK
+               : assay_session_verify(session, ids + PREFILL + DECODE, WIDTH, logits, error);
+}
+
+/* The passes of the setting without the trade, or with it, in the context that is for it. */
+static assay_status run_setting(struct gate_bench *bench, assay_trade_set trades, bool with,
+                                const int32_t *ids, int64_t num_ids, struct assay_error *problem)
+{
+    struct assay_session_options options = assay_session_defaults();
+    assay_session *session = NULL;
+    options.capacity = PREFILL + DECODE + WIDTH;
+    options.trades = trades;
+    float *logits = calloc((size_t)(WIDTH * bench->vocab), sizeof *logits);
+    if (logits == NULL)
+        return assay_fail(problem, ASSAY_E_MEMORY, "gate", "survey", "no memory");
+    assay_status status = assay_session_create(with ? bench->with : bench->without, bench->model,
+                                               &options, &session, problem);
+    if (status == ASSAY_OK)
+        status = run_passes(session, ids, num_ids, logits, problem);
+    assay_session_destroy(session);
+    free(logits);
+    return status;
 }
 
 static assay_status probe(struct gate_bench *bench, enum assay_trade trade, const int32_t *ids,
                           int64_t num_ids, struct gate_survey_row *row, struct assay_error *error)
 {
-    struct assay_session_options options = assay_session_defaults();
     struct assay_error problem = {0};
-    assay_session *session = NULL;
-    options.capacity = PREFILL + DECODE;
-    options.trades = 1u << (unsigned)trade;
-    float *logits = calloc((size_t)bench->vocab, sizeof *logits);
-    if (logits == NULL)
-        return assay_fail(error, ASSAY_E_MEMORY, "gate", "survey", "no memory");
-    assay_context_reset_counts(bench->with);
-    assay_status status =
-        assay_session_create(bench->with, bench->model, &options, &session, &problem);
+    assay_trade_set without, with;
+    assay_trade_set_compared(1u << (unsigned)trade, &without, &with);
+    gate_bench_coverage_begin(bench);
+    assay_status status = run_setting(bench, without, false, ids, num_ids, &problem);
     if (status == ASSAY_OK)
-        status = run_passes(session, ids, num_ids, logits, &problem);
-    row->applies = status == ASSAY_OK && gate_bench_trade_coverage(bench, bench->with, trade) > 0;
+        status = run_setting(bench, with, true, ids, num_ids, &problem);
+    row->applies =
+        status == ASSAY_OK && gate_bench_trade_coverage(bench, bench->with, trade) >
+                                  gate_bench_trade_coverage(bench, bench->without, trade);
     if (status == ASSAY_OK && !row->applies)
         snprintf(row->note, sizeof row->note, "none of the routes that it changes runs");
     else if (status != ASSAY_OK)
         snprintf(row->note, sizeof row->note, "%.200s: %.200s", problem.what, problem.message);
-    assay_session_destroy(session);
-    free(logits);
     if (status != ASSAY_OK && !is_refusal(status)) {
         *error = problem;
         return status;

@@ -95,9 +95,9 @@ static void write_quality(const json_t *run, const char *path, FILE *out)
 
 static void write_gain(const json_t *run, FILE *out)
 {
-    const json_t *gain = json_object_get(json_object_get(run, "report"), "gain");
-    const json_t *with = json_object_get(gain, "bytes_with");
-    const json_t *without = json_object_get(gain, "bytes_without");
+    const json_t *storage = json_object_get(json_object_get(run, "report"), "storage");
+    const json_t *with = json_object_get(storage, "bytes_with");
+    const json_t *without = json_object_get(storage, "bytes_without");
     const double before = json_number_value(without), after = json_number_value(with);
     if (!json_is_number(with) || !json_is_number(without) || !(before > 0.0))
         fputs(" - |", out);

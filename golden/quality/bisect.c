@@ -403,8 +403,7 @@ static assay_status run_passes(struct bisect_run *run, struct assay_error *error
         for (int s = 0; s < 2; s++) {
             struct side *side = &run->side[s];
             clear_calls(side);
-            TRY(assay_session_forward(side->source.session, run->ids + begin, count,
-                                      ASSAY_LOGITS_ALL, side->source.rows, error));
+            TRY(score_source_pass(&side->source, run->ids + begin, count, true, error));
             if (side->status != ASSAY_OK)
                 return assay_fail(error, side->status, "bisect", "oracle",
                                   "no memory, or a call that the oracle does not take");

@@ -99,6 +99,11 @@ ASSAY_MUST_USE assay_status score_source_oracle(const struct oracle_model *model
                                                 struct assay_error *error);
 void score_source_close(struct score_source *source);
 
+/* One pass of a session, the only place where a path becomes a call: prefill, else a decode step of
+ * `count` columns. Rows of logits where they are wanted. */
+ASSAY_MUST_USE assay_status score_source_pass(struct score_source *source, const int32_t *ids,
+                                              int64_t count, bool wanted,
+                                              struct assay_error *error);
 /* Begins a window. */
 ASSAY_MUST_USE assay_status score_source_reset(struct score_source *source,
                                                struct assay_error *error);

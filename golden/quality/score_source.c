@@ -54,7 +54,6 @@ assay_status score_source_open(assay_context *context, const assay_model *model,
     source->setting.width = source->width;
     options.capacity = capacity;
     options.prefill_chunk = source->width;
-    options.recurrent_limit = setting->path == SCORE_PREFILL ? 0 : source->width;
     options.trades = setting->trades;
     TRY(assay_session_create(context, model, &options, &source->session, error));
     source->rows = malloc((size_t)(source->width * vocab) * sizeof(float));
@@ -99,11 +98,11 @@ assay_status score_source_reset(struct score_source *source, struct assay_error 
     return source->reference != NULL ? ASSAY_OK : no_memory(error);
 }
 
-/* One pass of a session: the only place where a path becomes a call. A verify step is a forward
- * pass of few columns whose recurrent layers keep the state after every token. */
-static assay_status session_pass(struct score_source *source, const int32_t *ids, int64_t count,
-                                 bool wanted, struct assay_error *error)
+assay_status score_source_pass(struct score_source *source, const int32_t *ids, int64_t count,
+                               bool wanted, struct assay_error *error)
 {
+    if (source->setting.path != SCORE_PREFILL)
+        return assay_session_verify(source->session, ids, count, source->rows, error);
     const enum assay_logits which = wanted ? ASSAY_LOGITS_ALL : ASSAY_LOGITS_NONE;
     return assay_session_forward(source->session, ids, count, which, wanted ? source->rows : NULL,
                                  error);
@@ -128,8 +127,8 @@ assay_status score_source_row(struct score_source *source, const int32_t *ids, i
         const int64_t count = left < source->width ? left : source->width;
         const bool wanted = source->end + count > first;
         source->begin = source->end;
-        TRY((source->oracle != NULL ? oracle_pass : session_pass)(source, ids + source->begin,
-                                                                  count, wanted, error));
+        TRY((source->oracle != NULL ? oracle_pass : score_source_pass)(source, ids + source->begin,
+                                                                       count, wanted, error));
         source->end += count;
         source->passes++;
         source->full_passes += count == source->width;

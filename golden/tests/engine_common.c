@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/convert.h>
 #include <assay/device.h>
 
 #include <criterion/criterion.h>
@@ -75,6 +76,37 @@ void engine_close(struct engine *engine)
     assay_session_destroy(engine->session);
     assay_context_destroy(engine->context);
     assay_model_close(engine->model);
+}
+
+void engine_open_model(struct engine *engine, const char *path)
+{
+    struct assay_error error = {0};
+    *engine = (struct engine){0};
+    engine_expect_ok(assay_model_open(path, &engine->model, &error), &error, path);
+    engine->vocab = assay_model_config(engine->model)->vocab_size;
+    open_context(engine, 2);
+}
+
+void engine_convert(const char *model, const char *recipe, const char *output)
+{
+    struct assay_error error = {0};
+    struct assay_convert_options options = assay_convert_defaults();
+    options.model = model;
+    options.output = output;
+    options.recipe = recipe;
+    engine_expect_ok(assay_convert(&options, NULL, &error), &error, "convert");
+}
+
+const struct case_mutant *engine_mutant(const char *route)
+{
+    int num_specs;
+    const struct case_spec *const *specs = case_specs(&num_specs);
+    for (int i = 0; i < num_specs; i++)
+        for (int m = 0; m < specs[i]->num_mutants; m++)
+            if (strcmp(specs[i]->mutants[m].route.name, route) == 0)
+                return &specs[i]->mutants[m];
+    cr_assert_fail("there is no mutant %s", route);
+    return NULL;
 }
 
 /* ---- references ---------------------------------------------------------------------------- */
@@ -151,6 +183,23 @@ double *reference_tensor(const char *path, const char *name, int64_t *count)
     return values;
 }
 
+long reference_offset(const char *path, const char *name, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    cr_assert(file != NULL, "%s: cannot be opened", path);
+    long data_at, at = -1;
+    json_t *header = read_header(file, path, &data_at);
+    const json_t *offsets = json_object_get(json_object_get(header, name), "data_offsets");
+    if (offsets != NULL) {
+        const json_int_t begin = json_integer_value(json_array_get(offsets, 0));
+        *bytes = (size_t)(json_integer_value(json_array_get(offsets, 1)) - begin);
+        at = data_at + (long)begin;
+    }
+    json_decref(header);
+    fclose(file);
+    return at;
+}
+
 int32_t *reference_ids(const char *path, const char *name, int64_t *count)
 {
     double *values = reference_tensor(path, name, count);
@@ -214,6 +263,15 @@ void greedy_free(struct greedy_prompt *prompts, size_t num)
         free(prompts[i].steps);
     }
     free(prompts);
+}
+
+const struct greedy_prompt *greedy_longest(const struct greedy_prompt *prompts, size_t num)
+{
+    const struct greedy_prompt *longest = prompts;
+    for (size_t i = 1; i < num; i++)
+        if (prompts[i].num_prompt > longest->num_prompt)
+            longest = &prompts[i];
+    return longest;
 }
 
 /* ---- distances ----------------------------------------------------------------------------- */

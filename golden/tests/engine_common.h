@@ -11,6 +11,8 @@
 
 #include <assay/session.h>
 
+#include "case.h"
+
 /* Paths below golden/. */
 #define TINY_MODEL      ASSAY_GOLDEN_DIR "/models/tiny-hybrid"
 #define TINY_REFERENCES ASSAY_GOLDEN_DIR "/references/tiny-hybrid"
@@ -30,12 +32,20 @@ void engine_session(struct engine *engine, const struct assay_session_options *o
 /* Replaces context and session: default options, another number of threads. */
 void engine_threads(struct engine *engine, int num_threads);
 void engine_close(struct engine *engine);
+/* The same with another model and no session yet. */
+void engine_open_model(struct engine *engine, const char *path);
+/* Converts a model by a recipe. */
+void engine_convert(const char *model, const char *recipe, const char *output);
+/* A planted fault by the name of its route; fails the test when there is none. */
+const struct case_mutant *engine_mutant(const char *route);
 /* Fails the test with the error's text unless status is ASSAY_OK. */
 void engine_expect_ok(assay_status status, const struct assay_error *error, const char *what);
 
 /* One tensor of a safetensors file as doubles (F64, F32, I64 are exact in them or below 2^53);
  * *count elements, free() it. Fails the test when it is not there. */
 double *reference_tensor(const char *path, const char *name, int64_t *count);
+/* Where the tensor lies in the file, and its bytes; -1: it is not there. */
+long reference_offset(const char *path, const char *name, size_t *bytes);
 /* The same as token ids. */
 int32_t *reference_ids(const char *path, const char *name, int64_t *count);
 
@@ -55,6 +65,7 @@ struct greedy_prompt {
 /* *num prompts; free with greedy_free. */
 struct greedy_prompt *greedy_read(const char *path, size_t *num);
 void greedy_free(struct greedy_prompt *prompts, size_t num);
+const struct greedy_prompt *greedy_longest(const struct greedy_prompt *prompts, size_t num);
 
 /* ||a - b|| / ||b||, and the largest |a - b|, over count elements. */
 double relative_l2(const float *a, const double *b, int64_t count);

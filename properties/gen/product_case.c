@@ -13,8 +13,13 @@ static int64_t at_most(int64_t value, int64_t limit)
 
 void product_case_shorten(struct assay_case *c, int64_t max_work)
 {
+    product_case_shorten_columns(c, "N", max_work);
+}
+
+void product_case_shorten_columns(struct assay_case *c, const char *param, int64_t max_work)
+{
     const int64_t max_weights = 150000, max_outputs = 65536;
-    int64_t rows = case_get(c, "T"), columns = case_get(c, "N"), inner = case_get(c, "K");
+    int64_t rows = case_get(c, "T"), columns = case_get(c, param), inner = case_get(c, "K");
     if (rows > 0)
         rows = at_most(rows, max_outputs / columns);
     int64_t work_rows = rows > 0 ? rows : 1;
@@ -28,7 +33,7 @@ void product_case_shorten(struct assay_case *c, int64_t max_work)
     if (rows > 0)
         rows = at_most(rows, max_work / columns / inner);
     case_set(c, "T", rows);
-    case_set(c, "N", columns);
+    case_set(c, param, columns);
     case_set(c, "K", inner);
 }
 

@@ -165,6 +165,31 @@ static void check_laws(const char *word)
     }
 }
 
+/* Ids are device memory that each step overwrites: the rows that embedding_grouped gathers follow
+ * them in replays, as those of embedding do in all other laws. */
+static const struct law gather = {"gather", {13, 48, 1, 16, false}, NULL, 1};
+
+static void check_gather(void)
+{
+    static const enum assay_trade trades[] = {ASSAY_TRADE_EMBEDDING_Q4, ASSAY_TRADE_EMBEDDING_Q6};
+    for (int i = 0; i < 2; i++) {
+        play_trades = 1u << trades[i];
+        for (int64_t width = 1; width <= 8; width += 3) {
+            char name[48];
+            snprintf(name, sizeof name, "%s, width %lld", assay_trade_name(trades[i]),
+                     (long long)width);
+            struct law law = gather;
+            law.script.width = width;
+            law.script.all_logits = width > 1;
+            report(holds(&law, NULL), name, play_error);
+        }
+        const char *route = replay_mutant_begin(MUTANT_HOST_ID_GROUPED);
+        const bool survived = holds(&gather, route);
+        report(!survived, "killed: rows of embedding_grouped looked up by the host", play_error);
+    }
+    play_trades = 0;
+}
+
 /* A step that ends exactly at a tier, one before, one behind: the same bits as far away from it. */
 static void check_edges(void)
 {
@@ -380,6 +405,7 @@ static void check_faults(void)
         {MUTANT_HOST_POSITION, LAW_REPLAYED, "killed: position captured as a host value"},
         {MUTANT_UNWRITTEN_WORKSPACE, LAW_POISONED, "killed: workspace read before it is written"},
         {MUTANT_PADDED_ROW, LAW_POISONED, "killed: a padded row leaks"},
+        {MUTANT_HOST_ID, LAW_REPLAYED, "killed: rows of embedding looked up by the host"},
         {MUTANT_STALE_POOL, LAW_MOVED, "killed: stale pointer after the pool moved"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -411,6 +437,7 @@ int main(int argc, char **argv)
     model = opened;
     check_laws(argc > 2 ? argv[2] : "");
     if (argc <= 2) {
+        check_gather();
         check_edges();
         check_disturbed();
         check_alternating();

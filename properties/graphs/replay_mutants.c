@@ -8,6 +8,8 @@
 
 #include <assay/ops/add.h>
 #include <assay/ops/add_rmsnorm.h>
+#include <assay/ops/embedding.h>
+#include <assay/ops/embedding_grouped.h>
 #include <assay/ops/qk_norm_rope_append.h>
 
 #include "replay_play.h"
@@ -100,6 +102,46 @@ static assay_status padded_row(assay_context *context, const void *arguments, vo
     return run_real(&assay_op_add, context, &args, workspace);
 }
 
+/* ids that are all 0 */
+static size_t id_bytes(const assay_context *context, const void *arguments)
+{
+    const struct assay_embedding_args *args = arguments; /* both ops begin with ids */
+    (void)context;
+    return (size_t)args->ids.extent[0] * sizeof(int32_t);
+}
+
+/* One token: row 0 of a table that begins at its id, which the host knows while it records. Others
+ * as they should be. */
+static assay_status host_id(assay_context *context, const void *arguments, void *workspace)
+{
+    struct assay_embedding_args args = *(const struct assay_embedding_args *)arguments;
+    if (args.ids.extent[0] == 1) {
+        args.ids.data = workspace;
+        args.table.data = assay_tensor_row(&args.table, play_id);
+        const assay_status status = assay_buffer_fill(context, workspace, 0, sizeof(int32_t));
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return run_real(&assay_op_embedding, context, &args, NULL);
+}
+
+static assay_status host_id_grouped(assay_context *context, const void *arguments, void *workspace)
+{
+    struct assay_embedding_grouped_args args =
+        *(const struct assay_embedding_grouped_args *)arguments;
+    if (args.ids.extent[0] == 1) {
+        struct assay_tensor *planes[] = {&args.table.base, &args.table.high, &args.table.scales};
+        args.ids.data = workspace;
+        for (int i = 0; i < 3; i++)
+            if (planes[i]->data != NULL)
+                planes[i]->data = assay_tensor_row(planes[i], play_id);
+        const assay_status status = assay_buffer_fill(context, workspace, 0, sizeof(int32_t));
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return run_real(&assay_op_embedding_grouped, context, &args, NULL);
+}
+
 static size_t norm_workspace(const assay_context *context, const void *args)
 {
     return real_workspace(&assay_op_add_rmsnorm, context, args);
@@ -131,6 +173,14 @@ static const struct assay_route mutants[NUM_REPLAY_MUTANTS] = {
     [MUTANT_PADDED_ROW] = {.name = "add.padded_row.mutant",
                            .backend = ASSAY_CUDA,
                            .run = padded_row},
+    [MUTANT_HOST_ID] = {.name = "embedding.host_id.mutant",
+                        .backend = ASSAY_CUDA,
+                        .workspace = id_bytes,
+                        .run = host_id},
+    [MUTANT_HOST_ID_GROUPED] = {.name = "embedding_grouped.host_id.mutant",
+                                .backend = ASSAY_CUDA,
+                                .workspace = id_bytes,
+                                .run = host_id_grouped},
     [MUTANT_FAILS_RECORDING] = {.name = "add_rmsnorm.fails_recording.mutant",
                                 .backend = ASSAY_CUDA,
                                 .workspace = norm_workspace,

@@ -12,6 +12,8 @@ enum replay_mutant {
     MUTANT_STALE_POOL,          /* a pointer into the KV pool from before it moved */
     MUTANT_UNWRITTEN_WORKSPACE, /* workspace read before it is written */
     MUTANT_PADDED_ROW,          /* a row behind the last one leaks into it */
+    MUTANT_HOST_ID,             /* the row of an id looked up by the host, for embedding ... */
+    MUTANT_HOST_ID_GROUPED,     /* ... and for embedding_grouped */
     MUTANT_FAILS_RECORDING,     /* no mutant of results: an op that fails at its second call on */
     NUM_REPLAY_MUTANTS
 };

@@ -11,6 +11,8 @@
 
 char play_error[1024];
 int64_t play_position;
+int32_t play_id;
+assay_trade_set play_trades;
 
 enum { PREFILL_CHUNK = 256 };
 
@@ -38,6 +40,7 @@ bool player_open(struct player *player, const assay_model *model, const struct p
     struct assay_session_options session = assay_session_defaults();
     session.capacity = PLAY_CAPACITY;
     session.prefill_chunk = PREFILL_CHUNK;
+    session.trades = play_trades;
     session.cuda_graphs = graphs ? ASSAY_CUDA_GRAPHS_ON : ASSAY_CUDA_GRAPHS_OFF;
     return good(assay_session_create(player->context, model, &session, &player->session, &error),
                 &error);
@@ -69,6 +72,7 @@ static bool feed(struct player *player, const struct script *script, int64_t num
     play_position = assay_session_length(player->session);
     for (int64_t i = 0; i < num_ids; i++)
         ids[i] = token(script, play_position + i);
+    play_id = ids[0];
     const bool fed =
         good(assay_session_forward(player->session, ids, num_ids, which, logits, &error), &error);
     free(ids);

@@ -38,8 +38,11 @@ struct trace {
 
 /* The newest engine error, as text. */
 extern char play_error[1024];
-/* Position at which the running call begins. */
+/* Position at which the running call begins, and its first id. */
 extern int64_t play_position;
+extern int32_t play_id;
+/* What the sessions that are opened from now on do. */
+extern assay_trade_set play_trades;
 
 /* An own context (beside: that of another player), a session with or without graphs. route: forced,
  * may be NULL. False with play_error. */

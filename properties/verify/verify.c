@@ -133,11 +133,22 @@ static void check_vacuous(struct run *r)
         report(r, VERDICT_MISTRUSTED, "not excited: %s", r->trial->state->unmet_claim);
 }
 
+/* Where the route had a choice its outputs say which one is the reference. */
+static void settle(struct run *r, const struct assay_route *route)
+{
+    struct oracle_route how = {.profile = route->profile, .depth = route->depth};
+    assay_status status = r->oracle->settle(r->trial->args, &how, r->outputs);
+    if (status != ASSAY_OK)
+        report(r, VERDICT_MISTRUSTED, "the oracle returned %s", assay_status_name(status));
+}
+
 static void compare_outputs(struct run *r, const struct assay_route *route)
 {
     const struct case_spec *spec = r->spec;
     const struct assay_case *c = r->trial->c;
     bool exact = c->dist == CASE_DIST_EXACT && spec->exact != NULL && spec->exact(c);
+    if (!exact && r->oracle->settle != NULL)
+        settle(r, route);
     double ceiling =
         r->oracle->ceiling != NULL ? r->oracle->ceiling(r->trial->args, route->profile) : 1;
     for (int k = 0; k < r->oracle->num_outputs; k++) {

@@ -59,14 +59,45 @@ int64_t assay_session_length(const assay_session *session);
 /* Which logits a forward pass returns. */
 enum assay_logits { ASSAY_LOGITS_NONE, ASSAY_LOGITS_LAST, ASSAY_LOGITS_ALL };
 
-/* Appends ids[0, num_ids) to the sequence, in passes of at most prefill_chunk tokens. logits
- * receives vocab_size floats (LAST) or num_ids * vocab_size (ALL). On an error the session is as
- * it was before the call when the cause is the arguments (ASSAY_E_RANGE: an id outside the
- * vocabulary; ASSAY_E_FULL: capacity), and must be reset otherwise (assay_session_broken). */
+/* Prefill and scoring: appends ids[0, num_ids) to the sequence, in passes of at most prefill_chunk
+ * tokens. logits receives vocab_size floats (LAST) or num_ids * vocab_size (ALL). On an error the
+ * session is as it was before the call when the cause is the arguments (ASSAY_E_RANGE: an id
+ * outside the vocabulary; ASSAY_E_FULL: capacity), and must be reset otherwise
+ * (assay_session_broken). */
 ASSAY_MUST_USE assay_status assay_session_forward(assay_session *session, const int32_t *ids,
                                                   int64_t num_ids, enum assay_logits which,
                                                   float *logits, struct assay_error *error);
 bool assay_session_broken(const assay_session *session);
+
+enum { ASSAY_VERIFY_COLUMNS = 32 /* of a decode step, at most */ };
+
+/* A decode step of several columns, as the verification of a draft runs it: appends ids[0,
+ * num_ids), at least 1 and at most ASSAY_VERIFY_COLUMNS and the prefill chunk, in one pass whose
+ * tokens all go through gdn_recurrent. logits receives num_ids * vocab_size floats. Errors as
+ * above; ASSAY_E_ARG: too few or too many ids. */
+ASSAY_MUST_USE assay_status assay_session_verify(assay_session *session, const int32_t *ids,
+                                                 int64_t num_ids, float *logits,
+                                                 struct assay_error *error);
+
+/* What a session takes and what its passes read, in bytes. Planned: computed from shapes and
+ * formats, and what the session then allocates. */
+struct assay_session_memory {
+    size_t weights;       /* planes of all weights that its ops read, wherever they lie */
+    size_t decode_reads;  /* of these, what a step of one token reads: of the embedding, one row */
+    size_t weight_copies; /* made for it (shared by sessions of one context): encoded matrices; on
+                             a device all weights, each tensor from a multiple of 256 bytes on */
+    size_t kv, states, scratch;
+    size_t workspace; /* largest that the products of its passes take from the context's arena */
+};
+ASSAY_MUST_USE assay_status assay_session_memory(const assay_session *session,
+                                                 struct assay_session_memory *memory,
+                                                 struct assay_error *error);
+
+/* For tests: BLAKE2b-256 of the planes of embedding and output head as the session's ops read them,
+ * in hex. */
+ASSAY_MUST_USE assay_status assay_session_weights_digest(const assay_session *session,
+                                                         char digest[65],
+                                                         struct assay_error *error);
 
 /* Copies the recurrent state of a layer (qwen3_5.md F15) into out[Hv * dk * dv] as floats; 0
  * elements and ASSAY_E_ARG for a full-attention layer. */

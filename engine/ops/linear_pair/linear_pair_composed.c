@@ -11,7 +11,7 @@
 static struct matrix_product product_of(const assay_context *context,
                                         const struct assay_linear_pair_args *a, int i)
 {
-    return matrix_product_of(assay_context_backend(context), &a->x, &a->w[i], &a->y[i]);
+    return matrix_product_of(context, &a->x, &a->w[i], &a->y[i]);
 }
 
 /* The calls use it one after the other. */

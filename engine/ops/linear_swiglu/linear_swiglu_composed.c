@@ -31,12 +31,11 @@ static struct parts parts_of(const assay_context *context, const struct assay_li
 {
     int64_t rows = a->y.extent[0], columns = a->y.extent[1];
     size_t sums = aligned(4 * (size_t)rows * (size_t)columns);
-    enum assay_backend backend = assay_context_backend(context);
     struct assay_tensor up = assay_tensor_2d(NULL, ASSAY_F32, rows, columns), gate = up;
     if (a->y.dtype == ASSAY_F32)
         gate = a->y;
-    struct parts p = {.gate = matrix_product_of(backend, &a->x, &a->gate, &gate),
-                      .up = matrix_product_of(backend, &a->x, &a->up, &up)};
+    struct parts p = {.gate = matrix_product_of(context, &a->x, &a->gate, &gate),
+                      .up = matrix_product_of(context, &a->x, &a->up, &up)};
     size_t first = aligned(matrix_product_workspace(context, &p.gate));
     size_t second = aligned(matrix_product_workspace(context, &p.up));
     p.product_bytes = first > second ? first : second;
@@ -46,8 +45,8 @@ static struct parts parts_of(const assay_context *context, const struct assay_li
     up.data = workspace + p.product_bytes;
     if (a->y.dtype != ASSAY_F32)
         gate.data = workspace + p.product_bytes + sums;
-    p.gate = matrix_product_of(backend, &a->x, &a->gate, &gate);
-    p.up = matrix_product_of(backend, &a->x, &a->up, &up);
+    p.gate = matrix_product_of(context, &a->x, &a->gate, &gate);
+    p.up = matrix_product_of(context, &a->x, &a->up, &up);
     p.silu = (struct assay_silu_mul_args){.gate = gate, .up = up, .y = a->y};
     return p;
 }
@@ -63,8 +62,7 @@ assay_status linear_swiglu_route_composed(assay_context *context, const void *ar
     if (a->x.extent[0] == 0)
         return ASSAY_OK;
     const struct parts p = parts_of(context, a, workspace);
-    const struct assay_route *silu =
-        matrix_product_route(&assay_op_silu_mul, assay_context_backend(context), &p.silu);
+    const struct assay_route *silu = matrix_product_route(context, &assay_op_silu_mul, &p.silu);
     ASSAY_TRY(matrix_product_run(context, &p.gate, workspace));
     ASSAY_TRY(matrix_product_run(context, &p.up, workspace));
     return silu->run(context, &p.silu, NULL);

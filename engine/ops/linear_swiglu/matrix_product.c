@@ -65,27 +65,25 @@ double matrix_product_plain(const struct assay_tensor *x, int64_t t, const struc
     return sum;
 }
 
-const struct assay_route *matrix_product_route(const struct assay_op *op,
-                                               enum assay_backend backend, const void *args)
+const struct assay_route *matrix_product_route(const assay_context *context,
+                                               const struct assay_op *op, const void *args)
 {
-    for (int i = 0; i < op->num_routes; i++) {
-        const struct assay_route *route = &op->routes[i];
-        if (route->backend == backend && (route->accepts == NULL || route->accepts(args)))
-            return route;
-    }
+    for (int i = 0; i < op->num_routes; i++)
+        if (assay_route_takes(context, &op->routes[i], args))
+            return &op->routes[i];
     return NULL;
 }
 
-struct matrix_product matrix_product_of(enum assay_backend backend, const struct assay_tensor *x,
+struct matrix_product matrix_product_of(const assay_context *context, const struct assay_tensor *x,
                                         const struct assay_weights *w, const struct assay_tensor *y)
 {
     struct matrix_product p = {.route = NULL};
     if (w->format == ASSAY_WEIGHT_BF16) {
         p.args.bf16 = (struct assay_linear_args){.x = *x, .w = w->base, .y = *y};
-        p.route = matrix_product_route(&assay_op_linear, backend, &p.args.bf16);
+        p.route = matrix_product_route(context, &assay_op_linear, &p.args.bf16);
     } else {
         p.args.grouped = (struct assay_linear_grouped_args){.x = *x, .w = *w, .y = *y};
-        p.route = matrix_product_route(&assay_op_linear_grouped, backend, &p.args.grouped);
+        p.route = matrix_product_route(context, &assay_op_linear_grouped, &p.args.grouped);
     }
     return p;
 }

@@ -42,7 +42,7 @@ struct matrix_product {
 };
 
 /* Valid args are taken for granted. */
-struct matrix_product matrix_product_of(enum assay_backend backend, const struct assay_tensor *x,
+struct matrix_product matrix_product_of(const assay_context *context, const struct assay_tensor *x,
                                         const struct assay_weights *w,
                                         const struct assay_tensor *y);
 size_t matrix_product_workspace(const assay_context *context, const struct matrix_product *product);
@@ -50,9 +50,9 @@ size_t matrix_product_workspace(const assay_context *context, const struct matri
 ASSAY_MUST_USE assay_status matrix_product_run(assay_context *context,
                                                const struct matrix_product *product,
                                                void *workspace);
-/* The first row of an op's table that backend and args accept: what dispatch takes. */
-const struct assay_route *matrix_product_route(const struct assay_op *op,
-                                               enum assay_backend backend, const void *args);
+/* The first row of an op's table that takes the args: what dispatch takes. */
+const struct assay_route *matrix_product_route(const assay_context *context,
+                                               const struct assay_op *op, const void *args);
 
 #ifdef __cplusplus
 }

@@ -122,3 +122,39 @@ Test(gate_report, all_forms)
     }
     free(result);
 }
+
+/* The page begins with what is traded: option, change, quality, gain, verdict. */
+Test(gate_report, gain)
+{
+    struct gate_result *result = sample_result();
+    struct gate_gain_row rows[GATE_GAIN_ROWS];
+    cr_assert(gate_report_gain(result, rows) == GATE_GAIN_ROWS);
+    cr_assert(strcmp(rows[0].without, "4096") == 0 && strcmp(rows[0].with, "3072") == 0 &&
+                  strcmp(rows[0].change, "-1024 (-25.0 %)") == 0,
+              "%s -> %s: %s", rows[0].without, rows[0].with, rows[0].change);
+    cr_assert(strcmp(rows[2].change, "same") == 0); /* states: 0 and 0 */
+    cr_assert(strcmp(rows[4].change, "+250.0 (+25.0 %)") == 0, "%s", rows[4].change);
+    cr_assert(strcmp(rows[5].change, "-10.0 (-10.0 %)") == 0, "%s", rows[5].change);
+    char *page = written(gate_report_html, result), *text = written(gate_report_text, result);
+    const char *const trade = strstr(page, "<h2>The trade</h2>");
+    cr_assert(trade != NULL && trade < strstr(page, "<h2>Evidence</h2>"));
+    cr_assert(strstr(trade, assay_trade_change(ASSAY_TRADE_GDN_STATE_FP16)) != NULL);
+    cr_assert(strstr(trade, "weights that passes read: -1024 (-25.0 %) bytes") != NULL);
+    cr_assert(strstr(page, "<h2>Gain</h2>") != NULL);
+    cr_assert(strstr(text, "+250.0 (+25.0 %)") != NULL);
+    free(page);
+    free(text);
+
+    /* What was not measured is not shown as 0; the reason is. */
+    result->gain = (struct gate_gain){.note = "no <speed>"};
+    page = written(gate_report_html, result);
+    text = written(gate_report_text, result);
+    cr_assert(gate_report_gain(result, rows) == 0 && strstr(page, "<h2>Gain</h2>") == NULL);
+    cr_assert(strstr(page, "no &lt;speed&gt;") != NULL && strstr(text, "no <speed>") != NULL);
+    free(page);
+    free(text);
+    char *json = gate_report_json(result);
+    cr_assert(strstr(json, "\"gain\": null") != NULL);
+    free(json);
+    free(result);
+}

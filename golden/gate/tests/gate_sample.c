@@ -27,6 +27,13 @@ static void fill_details(struct gate_result *result)
     snprintf(result->prompt[0].name, sizeof result->prompt[0].name, "chat \"sum\"");
     result->num_losses = 1;
     snprintf(result->loss[0].text, sizeof result->loss[0].text, "prose");
+    result->num_width_losses = 1;
+    result->width_loss[0] = (struct gate_width_loss){"prose", 2112, 3, {2.0, 2.001}};
+    result->gain = (struct gate_gain){.taken = true,
+                                      .weights = {4096, 3072},
+                                      .decode_reads = {4096, 3072},
+                                      .prefill = {1000, 1250},
+                                      .decode = {100, 90}};
 }
 
 struct gate_result *sample_result(void)

@@ -9,11 +9,19 @@
 
 #include "case.h"
 
-static const int64_t token_counts[] = {0, 1, 2, 3, 17, 32, 100, -1};
-static const int64_t widths[] = {1,  2,  3,   5,   7,   31,  32,  33,   63,   64, 65,
-                                 96, 97, 127, 128, 129, 257, 640, 1000, 5120, -1};
-static const int64_t vocabularies[] = {1, 2, 3, 129, 1000, 70000, -1};
+/* Verify steps of up to 8 tokens one by one, lanes of batches, prefill chunks. */
+static const int64_t token_counts[] = {0,  1,  2,  3,  4,  6,  7,   8,   9,   15,  16,
+                                       17, 31, 32, 33, 64, 65, 100, 128, 256, 513, -1};
+/* Both sides of groups and the padding, each remainder of a chunk of 8; the models' widths. */
+static const int64_t widths[] = {1,   2,   3,   4,   5,    6,    7,    10,   11,  12,
+                                 13,  14,  15,  16,  31,   32,   33,   63,   64,  65,
+                                 96,  97,  127, 128, 129,  160,  191,  192,  193, 257,
+                                 384, 385, 640, 641, 1000, 1024, 2560, 5120, -1};
+/* Ids of more than 8 and more than 16 bits among them. */
+static const int64_t vocabularies[] = {1, 2, 3, 7, 64, 129, 257, 1000, 65537, -1};
 static const char *const formats[] = {"q4g64", "q5g64", "q6g64", "q8g32"};
+/* Ids as a text has them; one token again and again; the table from its end. */
+static const char *const orders[] = {"any", "one", "falling"};
 
 #define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
 
@@ -27,6 +35,7 @@ static const struct case_param params[] = {
      .values = vocabularies},
     {.name = "H", .kind = CASE_COUNT, .lo = 1, .hi = 65536, .fallback = 83, .values = widths},
     {.name = "table", .kind = CASE_CHOICE, .hi = 3, .fallback = 0, .names = formats},
+    {.name = "order", .kind = CASE_CHOICE, .hi = 2, .fallback = 0, .names = orders},
     {.name = "y", .kind = CASE_FORMAT, .fallback = ASSAY_F32, .formats = FLOATS},
 };
 
@@ -72,6 +81,23 @@ static void build_table(struct trial *trial, struct assay_weights *w)
     w->scales = trial_input(trial, "table.scales", ASSAY_F16, 2, scale, scales);
 }
 
+/* The ends of the table are among them, but for one token again and again: that is the last. */
+static void put_ids(struct trial *trial, const struct assay_tensor *ids, int64_t rows)
+{
+    enum { ANY, ONE, FALLING };
+    int64_t tokens = ids->extent[0], order = case_get(trial->c, "order");
+    for (int64_t t = 0; t < tokens; t++) {
+        int64_t id = trial_below(trial, "id", (uint64_t)t, rows);
+        if (order != ANY)
+            id = order == ONE ? rows - 1 : rows - 1 - t % rows;
+        if (order == ANY && t == 0)
+            id = rows - 1;
+        if (order != ONE && t > 1 && t == tokens - 1)
+            id = 0;
+        trial_put_int(trial, ids, t, id);
+    }
+}
+
 static bool build(struct trial *trial)
 {
     struct assay_embedding_grouped_args *a = trial->args;
@@ -79,12 +105,7 @@ static bool build(struct trial *trial)
     int64_t tokens = case_get(c, "T"), rows = case_get(c, "V");
     int64_t y_extent[] = {tokens, case_get(c, "H")};
     a->ids = trial_input(trial, "ids", ASSAY_I32, 1, &tokens, values_of(c));
-    for (int64_t t = 0; t < tokens; t++)
-        trial_put_int(trial, &a->ids, t, trial_below(trial, "id", (uint64_t)t, rows));
-    if (tokens > 0) /* the ends of the table */
-        trial_put_int(trial, &a->ids, 0, rows - 1);
-    if (tokens > 2)
-        trial_put_int(trial, &a->ids, tokens - 1, 0);
+    put_ids(trial, &a->ids, rows);
     build_table(trial, &a->table);
     if (c->dist == CASE_DIST_NONFINITE) /* in a row that the first token reads */
         trial_put(trial, &a->table.scales, (rows - 1) * a->table.scales.extent[1], NAN);
@@ -97,7 +118,8 @@ static void claims(struct trial *trial, const struct oracle_output *outputs)
 {
     const struct assay_case *c = trial->c;
     int64_t tokens = case_get(c, "T"), width = case_get(c, "H");
-    if (c->dist != CASE_DIST_NORMAL || tokens <= 2 || case_get(c, "V") == 1 || width < 8)
+    if (c->dist != CASE_DIST_NORMAL || tokens <= 2 || case_get(c, "V") == 1 || width < 8 ||
+        case_get(c, "order") == 1)
         return;
     const double *first = outputs[0].value, *last = first + (tokens - 1) * width;
     trial_claim(trial, "the first and the last row of y differ",

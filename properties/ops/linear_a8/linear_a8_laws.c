@@ -5,7 +5,7 @@
  * sweep, integers; [LINEARA8-3] bits and bits_by_threads; [LINEARA8-4] sweep (formats, strides) and
  * the empty call here; [LINEARA8-5] sweep (layout inplace, guards) and errors; [LINEARA8-6]
  * not_finite and the sweep's distributions nonfinite and large; [LINEARA8-7] sweep (padding holds
- * NaN scales); [LINEARA8-8] errors. accuracy: what 8 bits cost.
+ * NaN scales); [LINEARA8-8] errors. accuracy: what 8 bits cost; controls: what must be rejected.
  */
 #include <criterion/criterion.h>
 
@@ -15,6 +15,7 @@
 
 #include "bad_calls.h"
 #include "laws.h"
+#include "linear_a8_mutants.h"
 #include "oracle_formats.h"
 #include "words.h"
 #include <assay/ops/linear_a8.h>
@@ -301,6 +302,57 @@ Test(linear_a8, accuracy)
         cr_assert(fabs(error / theory[kind] - 1) < 0.1, "kind %d: %.5f, not %.5f", kind, error,
                   theory[kind]);
         cr_assert_lt(error, 0.04);
+    }
+    free_operands(&o);
+    assay_context_destroy(context);
+}
+
+static double error_of_mutant(assay_context *context, struct operands *o, const char *name)
+{
+    for (int i = 0; i < LINEAR_A8_NUM_MUTANTS; i++) {
+        const struct assay_route *route = &linear_a8_mutants[i].route;
+        if (strcmp(route->name, name) != 0)
+            continue;
+        cr_assert_eq(assay_route_add(route, NULL), ASSAY_OK);
+        cr_assert_eq(assay_context_force_route(context, name), ASSAY_OK);
+        const double error = error_of(context, o);
+        cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
+        assay_route_remove(route);
+        return error;
+    }
+    cr_assert_fail("there is no mutant %s", name);
+    return 0;
+}
+
+/* Faults that the allowance of 0.04 exists to reject, on input where the op itself stays below it:
+ * one channel of 5056 is 66 times the others, and the last group does not fill its block of 128.
+ * With one scale a token the others are cut to a dozen codes: an error of 0.13. */
+Test(linear_a8, controls)
+{
+    enum { T = 8, N = 40, K = 5056 };
+    static const struct {
+        const char *name;
+        double least, most;
+    } faults[] = {
+        {"linear_a8.mutant.control.cpu", 0.004, 0.02},
+        {"linear_a8.mutant.token_scale.cpu", 0.115, 0.145},
+        {"linear_a8.mutant.scale_shifted.cpu", 0.3, 100},
+        {"linear_a8.mutant.half_block.cpu", 0.05, 1},
+    };
+    assay_context *context = new_context(1);
+    struct operands o = new_operands(ASSAY_F32, ASSAY_WEIGHT_Q6G64, ASSAY_F32, T, N, K);
+    float *x = o.args.x.data;
+    o.args.residual.data = NULL;
+    for (int64_t i = 0; i < T * K; i++)
+        x[i] = (float)(i % K == 17 ? 66 : normal(i));
+    double own = error_of(context, &o);
+    cr_assert(own < 0.02, "the op itself: %.4f", own);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        double error = error_of_mutant(context, &o, faults[i].name);
+        cr_log_info("%s: %.4f", faults[i].name, error);
+        cr_assert(error > faults[i].least && error < faults[i].most, "%s: %.4f", faults[i].name,
+                  error);
+        cr_assert(i == 0 || error > 0.04, "%s would not be rejected: %.4f", faults[i].name, error);
     }
     free_operands(&o);
     assay_context_destroy(context);

@@ -89,9 +89,12 @@ struct row {
 static void read_row(const struct assay_weights *w, int64_t n, enum fault fault, struct row *row)
 {
     struct oracle_weight_format format = oracle_weight_format(w->format);
-    for (int64_t k = 0; k < w->columns; k++)
+    for (int64_t k = 0; k < w->columns; k++) {
         row->codes[k] = oracle_weight_code(w, n, k) -
                         (fault == OFFSET_MISSING && format.bits < 8 ? format.lowest : 0);
+        if (fault == LOWEST_BYTE && row->codes[k] == -128)
+            row->codes[k] = -127;
+    }
     for (int64_t g = 0; g < row->groups; g++) {
         int64_t from = fault == FIRST_SCALE && format.group == 32 ? g / 2 * 2 : g;
         float scale = (float)oracle_weight_scale(w, n, from);
@@ -122,6 +125,8 @@ static float accumulate(const int *codes, const float *scales, const struct row 
         int64_t g = fault == GROUPS_REVERSED ? w->groups - 1 - i : i, first = g * w->group;
         int64_t end = first + w->group < inner ? first + w->group : inner;
         if (fault == TAIL_DROPPED && end - first < w->group && g > 0)
+            continue;
+        if (fault == HALF_BLOCK && w->groups * w->group % 128 == 64 && first >= inner / 128 * 128)
             continue;
         if (fault == PADDING_ADDED && first >= inner) {
             acc = fmaf(0, w->scales[g] * scales[(inner - 1) / GROUP], acc);

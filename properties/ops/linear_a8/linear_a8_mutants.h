@@ -30,6 +30,9 @@
     X(F16_SUMS, "f16_sums", "sums of products are kept in fp16", "")                           \
     X(HALF_GROUPS, "half_groups", "a group is scaled in two parts", "")                        \
     X(TAIL_DROPPED, "tail_dropped", "the last group is dropped where it is not whole", "")     \
+    X(HALF_BLOCK, "half_block", "the last group of an unfinished block of 128 counts as 0",    \
+      "B105")                                                                                  \
+    X(LOWEST_BYTE, "lowest_byte", "the code -128 of q8g32 is taken as -127", "")               \
     X(NOT_FUSED, "not_fused", "the scaled sum is rounded before it is added", "")              \
     X(GROUPS_REVERSED, "reversed", "groups are added in falling order", "")                    \
     X(RESIDUAL_DROPPED, "residual_dropped", "the residual is not added", "")                   \

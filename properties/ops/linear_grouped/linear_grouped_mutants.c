@@ -51,6 +51,8 @@ static int code(const struct assay_weights *w, int64_t n, int64_t k, enum fault 
     int bits = oracle_weight_format(w->format).bits;
     if (bits == 8) {
         int byte = (int)oracle_get_int(&w->base, n * w->base.extent[1] + k);
+        if (fault == LOWEST_BYTE && byte == 128)
+            return -127;
         return byte < 128 || fault == BYTES_UNSIGNED ? byte : byte - 256;
     }
     int u = low_bits(w, n, k, fault);

@@ -25,6 +25,7 @@
     X(OFFSET_MISSING, "offset", "codes of q4g64 are taken as 0 .. 15", "")                       \
     X(OFFSET_EIGHT, "offset_eight", "8 is taken off codes of every width below 8 bits", "")      \
     X(BYTES_UNSIGNED, "unsigned", "codes of q8g32 are taken as 0 .. 255", "")                    \
+    X(LOWEST_BYTE, "lowest_byte", "the code -128 of q8g32 is taken as -127", "")                 \
     X(GROUP_SIZE, "group_size", "groups of 32 columns are taken for 64, and of 64 for 32", "")   \
     X(LAST_GROUP_SKIPPED, "last_group", "an unfinished block of 128 columns is skipped", "B105") \
     X(PADDING_READ, "padding", "a NaN scale of a group of padding reaches the sum", "B172")      \

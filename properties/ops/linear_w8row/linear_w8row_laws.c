@@ -4,10 +4,10 @@
  * (linear_w8row.route.cpu), whose oracle has the exact product and the steps of both roundings:
  * [LINEARW8ROW-1], [LINEARW8ROW-2] and [LINEARW8ROW-3] bits, where a second reading of the contract
  * gives every bit, and the sweep; [LINEARW8ROW-4] these and lowest_byte; [LINEARW8ROW-5] these and
- * largest_sums; [LINEARW8ROW-6] bits, bits_of_kernels, bits_by_threads and chunks; [LINEARW8ROW-7]
- * not_finite and the sweep's distribution nonfinite; [LINEARW8ROW-8] sweep (formats, strides,
- * padding of NaN scales), empty and errors; [LINEARW8ROW-9] errors. accuracy: what 8 bits cost, and
- * what equalising them is worth.
+ * largest_sums, accumulators; [LINEARW8ROW-6] bits, bits_of_kernels, bits_by_threads and chunks;
+ * [LINEARW8ROW-7] not_finite and the sweep's distribution nonfinite; [LINEARW8ROW-8] sweep
+ * (formats, strides, padding of NaN scales), empty and errors; [LINEARW8ROW-9] errors. accuracy:
+ * what 8 bits cost, and what equalising them is worth.
  */
 #include <criterion/criterion.h>
 
@@ -240,6 +240,60 @@ Test(linear_w8row, largest_sums)
         free_operands(&o);
     }
     cr_assert_lt((int64_t)(K - 1) * 127 * 127, (int64_t)1 << 31);
+    assay_context_destroy(context);
+}
+
+/* Sums of 127 * 127 in accumulators that are too small. */
+enum accumulator { OF_FLOAT, OF_INT16, OF_INT32 };
+
+static double sum_in(enum accumulator accumulator, int64_t inner)
+{
+    float f = 0;
+    int16_t h = 0;
+    uint32_t i = 0; /* wraps as the hardware's int32 does */
+    for (int64_t k = 0; k < inner; k++) {
+        f += 127.0f * 127.0f;
+        h = (int16_t)(uint16_t)(h + 127 * 127);
+        i += 127u * 127u;
+    }
+    return accumulator == OF_FLOAT ? (double)f : accumulator == OF_INT16 ? h : (double)(int32_t)i;
+}
+
+/* K = 2^17 with the largest codes is exact in 32 bits, and neither in binary32 nor in 16 bits; 32
+ * bits stop at K = 133,145. The op refuses before that and names the way out. */
+Test(linear_w8row, accumulators)
+{
+    enum { K = 1 << 17, TOO_MANY = 133145 };
+    assay_context *context = new_context(1);
+    struct operands o = new_operands(ASSAY_F32, ASSAY_WEIGHT_Q8G32, ASSAY_F32, 1, 1, K);
+    memset(o.args.w.base.data, 127, (size_t)o.args.w.base.extent[1]);
+    for (int64_t i = 0; i < assay_tensor_count(&o.args.w.scales); i++)
+        oracle_put(&o.args.w.scales, i, 1);
+    for (int64_t k = 0; k < K; k++)
+        oracle_put(&o.args.x, k, 127);
+    const double exact = (double)K * 127 * 127;
+    const struct assay_route *route;
+    EACH_ROUTE(context, &assay_op_linear_w8row, route)
+    {
+        cr_assert_eq(assay_linear_w8row(context, &o.args), ASSAY_OK);
+        cr_assert_eq(oracle_get(&o.args.y, 0), exact, "%s", route->name);
+    }
+    cr_assert_eq(sum_in(OF_INT32, K), exact);
+    cr_assert_neq(sum_in(OF_FLOAT, K), exact);
+    cr_assert_neq(sum_in(OF_INT16, K), exact);
+    free_operands(&o);
+
+    cr_assert_eq(sum_in(OF_INT32, TOO_MANY - 1), (TOO_MANY - 1) * 16129.0);
+    cr_assert_lt(sum_in(OF_INT32, TOO_MANY), 0);
+    o = new_operands(ASSAY_F32, ASSAY_WEIGHT_Q8G32, ASSAY_F32, 1, 1, TOO_MANY);
+    oracle_put(&o.args.y, 0, 7);
+    cr_assert_eq(assay_context_force_route(context, NULL), ASSAY_OK);
+    cr_assert_eq(assay_linear_w8row(context, &o.args), ASSAY_E_SHAPE);
+    const struct assay_error *error = assay_context_error(context);
+    cr_assert(strcmp(error->what, "w") == 0 && strstr(error->message, "linear_grouped") != NULL,
+              "%s: %s", error->what, error->message);
+    cr_assert_eq(oracle_get(&o.args.y, 0), 7);
+    free_operands(&o);
     assay_context_destroy(context);
 }
 

@@ -161,7 +161,8 @@ static float quantise_row(const struct assay_linear_w8row_args *a, const float *
     int group = oracle_weight_format(a->w.format).group;
     float scale = row_scale(a, s, n, fault), inverse = 1 / scale;
     for (int64_t k = 0; k < inner; k++) {
-        float w = (float)oracle_weight_code(&a->w, n, k) * scale_at(&a->w, n, k / group, fault);
+        int64_t from = fault == SCALE_NEXT && (k / group + 1) * group < inner ? k + group : k;
+        float w = (float)oracle_weight_code(&a->w, n, k) * scale_at(&a->w, n, from / group, fault);
         float factor = s[fault == NEIGHBOUR_FACTOR && k + 1 < inner ? k + 1 : k];
         factor = fault == FACTORS_SWAPPED ? 1 / factor : fault == WEIGHTS_FORGOTTEN ? 1 : factor;
         codes[k] = code_of(w * factor * inverse, fault, W_TRUNCATED);
@@ -174,6 +175,8 @@ static float quantise_row(const struct assay_linear_w8row_args *a, const float *
 static int64_t dot(const int *x, const int *w, int64_t inner, enum fault fault)
 {
     int64_t sum = 0, end = fault == TAIL_DROPPED && inner > 32 ? inner / 32 * 32 : inner;
+    if (fault == HALF_BLOCK && inner > 128 && (inner + 63) / 64 % 2 == 1)
+        end = inner / 128 * 128;
     for (int64_t k = 0; k < end; k++) {
         sum += (int64_t)x[k] * w[k];
         if (fault == INT16_SUMS)

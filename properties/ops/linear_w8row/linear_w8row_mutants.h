@@ -31,6 +31,9 @@
     X(ROUNDED_TOKEN, "token_f16", "token scales are kept in fp16", "")                      \
     X(INT16_SUMS, "int16", "sums wrap at 16 bits", "")                                      \
     X(TAIL_DROPPED, "tail_dropped", "the tail of K behind the last 32 is dropped", "B105")  \
+    X(HALF_BLOCK, "half_block", "the last group of an unfinished block of 128 counts as 0", \
+      "B105")                                                                               \
+    X(SCALE_NEXT, "scale_next", "a group of w takes the scale of the next", "")             \
     X(PADDING_READ, "padding", "a channel behind K is added", "B172")                       \
     X(NEXT_ROW_SCALE, "row_scale", "y takes the scale of the row before", "B114")           \
     X(NAN_HIDDEN, "nan_hidden", "NaN activations count as zero", "")                        \
