@@ -76,6 +76,25 @@
  *   simt_mma_bf16(d, a, b, c)  simt_mma_f16(d, a, b, c)     m16n8k16: float d[4], c[4];
  *   simt_mma_s8(d, a, b, c)                                 m16n8k32: int d[4], c[4];
  *                                                           uint32_t a[4], b[2]
+ *
+ * Matrices, by warpgroups: four warps from a multiple of 4 on, which all come to the same call, and
+ * go on before the product is there. wgmma of sm_90a; elsewhere mma does the same, at once.
+ *   simt_warpgroup_share()          by each thread, before the barrier after which warpgroups read
+ *                                   what it brought into shared memory
+ *   simt_warpgroup_begin()          the registers of the next products are written
+ *   simt_warpgroup_mma_s8(d, a, name.at(i), adds)   m64n64k32, d = a b (+ d): int d[32], of n-tile
+ *                                   j 4 j .. 4 j + 3 as of mma; a as of mma, 16 rows a warp; b: 64
+ *                                   rows of 128 bytes, 1024-byte aligned, the 16-byte pieces of
+ *                                   row r at places XOR r % 8, from whose (even) piece at i on 32
+ *                                   bytes of each row take part
+ *   simt_warpgroup_mma_f16(d, a, name.at(i))        m64n64k16, d = a b: float d[32], the same; b:
+ *                                   64 rows of 16 f16, 16-byte aligned; 8 rows of 8 columns (128
+ *                                   bytes), their other 8 columns, then the next 8 rows
+ *   simt_warpgroup_commit()         closes a group of products
+ *   simt_warpgroup_wait<n>(d, e)    until at most the n latest groups are under way; d (int) and e
+ *                                   (float) are there. Until then nobody touches operands in
+ *                                   registers, nor results
+ *
  *   simt_dp4a(a, b, c)              c + the four products of signed bytes
  *   simt_permute_bytes(a, b, s)     byte i is number (s >> 4 i) % 8 of the bytes of a, then b;
  *                                   bit 3 of each four bits of s is 0

@@ -153,7 +153,8 @@ template <typename T> struct simt_shared {
         name##_storage                                     \
     }
 
-extern __shared__ uint4 simt_dynamic_storage[]; /* one name for all kernels; uint4 for alignment */
+/* One name for all kernels; aligned as an operand of wgmma. */
+extern __shared__ __align__(1024) uint4 simt_dynamic_storage[];
 
 #define SIMT_SHARED_DYNAMIC(type, name, byte, count)                                               \
     const struct simt_shared<type> name = {                                                        \
@@ -394,6 +395,108 @@ SIMT_DEVICE uint32_t simt_permute_bytes(uint32_t a, uint32_t b, uint32_t selecto
 {
     return __byte_perm(a, b, selector);
 }
+
+/* ---- warpgroups ----------------------------------------------------------------------------- */
+
+/* wgmma is an instruction of sm_90a. Elsewhere mma stands for it: the same sums, at once. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define SIMT_HAVE_WGMMA
+#endif
+
+SIMT_DEVICE void simt_warpgroup_share()
+{
+#if defined(SIMT_HAVE_WGMMA)
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+SIMT_DEVICE void simt_warpgroup_begin()
+{
+#if defined(SIMT_HAVE_WGMMA)
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+}
+
+SIMT_DEVICE void simt_warpgroup_commit()
+{
+#if defined(SIMT_HAVE_WGMMA)
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#endif
+}
+
+/* The results pass through the last lines: nobody reads them before. */
+template <int pending_groups> SIMT_DEVICE void simt_warpgroup_wait(int *d, float *e)
+{
+#if defined(SIMT_HAVE_WGMMA)
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending_groups) : "memory");
+    SIMT_UNROLL for (int i = 0; i < 32; i++) asm volatile("" : "+r"(d[i]), "+f"(e[i])::"memory");
+#else
+    (void)d;
+    (void)e;
+#endif
+}
+
+#if defined(SIMT_HAVE_WGMMA)
+#define SIMT_WGMMA_D                                                                         \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
+    "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36"
+#define SIMT_D4(t, i) "+" t(d[i]), "+" t(d[i + 1]), "+" t(d[i + 2]), "+" t(d[i + 3])
+#define SIMT_D32(t)                                                                              \
+    SIMT_D4(t, 0), SIMT_D4(t, 4), SIMT_D4(t, 8), SIMT_D4(t, 12), SIMT_D4(t, 16), SIMT_D4(t, 20), \
+        SIMT_D4(t, 24), SIMT_D4(t, 28)
+
+SIMT_DEVICE void simt_warpgroup_mma_s8(int *d, const uint32_t *a, const void *b, bool adds)
+{
+    /* 8 rows of 128 bytes lie together, 1024 bytes to the next; pieces XOR row % 8 */
+    uint64_t matrix = uint64_t{1} << 62 | uint64_t{1024 >> 4} << 32 | uint64_t{1} << 16 |
+                      simt_shared_address(b) >> 4;
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 " SIMT_WGMMA_D ", p;\n}"
+                 : SIMT_D32("r")
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(matrix),
+                   "r"(static_cast<int>(adds)));
+}
+
+SIMT_DEVICE void simt_warpgroup_mma_f16(float *d, const uint32_t *a, const void *b)
+{
+    /* 8 rows of 16 bytes lie together, 128 bytes to the other columns, 256 to the next rows */
+    uint64_t matrix =
+        uint64_t{256 >> 4} << 32 | uint64_t{128 >> 4} << 16 | simt_shared_address(b) >> 4;
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " SIMT_WGMMA_D ", 0, 1, 1, 0;"
+                 : SIMT_D32("f")
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(matrix));
+}
+#undef SIMT_D32
+#undef SIMT_D4
+#undef SIMT_WGMMA_D
+#else
+SIMT_DEVICE void simt_warpgroup_mma_s8(int *d, const uint32_t *a, const void *b, bool adds)
+{
+    const int zeros[4] = {0, 0, 0, 0};
+    const unsigned char *tile = static_cast<const unsigned char *>(b);
+    int row = simt_lane() / 4, first = static_cast<int>(simt_shared_address(b) / 16 % 8);
+    tile -= 16 * first;
+    SIMT_UNROLL for (int j = 0; j < 8; j++)
+    {
+        uint32_t columns[2];
+        SIMT_UNROLL for (int half = 0; half < 2; half++) columns[half] =
+            *reinterpret_cast<const uint32_t *>(tile + (8 * j + row) * 128 +
+                                                16 * ((first + half) ^ row) + simt_lane() % 4 * 4);
+        simt_mma_s8(d + 4 * j, a, columns, adds ? d + 4 * j : zeros);
+    }
+}
+
+SIMT_DEVICE void simt_warpgroup_mma_f16(float *d, const uint32_t *a, const void *b)
+{
+    const float zeros[4] = {0, 0, 0, 0};
+    const uint32_t *words = static_cast<const uint32_t *>(b) + simt_lane();
+    SIMT_UNROLL for (int j = 0; j < 8; j++)
+    {
+        uint32_t columns[2] = {words[64 * j], words[64 * j + 32]};
+        simt_mma_f16(d + 4 * j, a, columns, zeros);
+    }
+}
+#endif
 
 /* ---- formats -------------------------------------------------------------------------------- */
 

@@ -137,6 +137,8 @@ int bench_begin(struct bench *b)
         return tool_report(&error);
     if (b->options.backend == ASSAY_CUDA)
         return bench_device_begin(b);
+    if (b->copy_bandwidth > 0)
+        return TOOL_OK;
     b->copy_bandwidth = measure_copy(b->options.num_threads, b->options.seconds);
     b->madd_rate =
         measure_madds(assay_context_isa(b->context), b->options.num_threads, b->options.seconds);
@@ -218,6 +220,8 @@ static bool bench_route(struct bench *b, const struct assay_case *c,
                  assay_context_force_route(b->context, route->name) == ASSAY_OK;
     if (takes) {
         double seconds = 0;
+        if (b->measuring != NULL)
+            b->measuring(b->user, c, route);
         if (on_device)
             r.status = bench_device_case(b, &trial, &seconds);
         else
@@ -228,6 +232,7 @@ static bool bench_route(struct bench *b, const struct assay_case *c,
                     assay_context_error(b->context)->message);
         else
             print_route(b, c, route->name, seconds, &floor);
+        b->last_seconds = r.status == ASSAY_OK ? seconds : INFINITY;
     }
     trial_destroy(&trial);
     return takes;
@@ -238,16 +243,28 @@ static bool bench_route(struct bench *b, const struct assay_case *c,
 void bench_case(struct bench *b, const struct assay_case *c)
 {
     const struct assay_op *op = c->spec->op;
+    const struct assay_route *fastest_of_ours = NULL;
+    double best = INFINITY;
     bool measured = false;
-    for (int i = 0; i < op->num_routes; i++) {
-        const struct assay_route *route = &op->routes[i];
+    for (int i = 0; i < assay_op_num_routes(op); i++) {
+        const struct assay_route *route = assay_op_route(op, i);
+        bool added = i >= op->num_routes;
         bool named = strcmp(c->route, route->name) == 0;
         if (route->backend != assay_context_backend(b->context) ||
             route->isa > assay_context_isa(b->context) || (c->route[0] != '\0' && !named))
             continue;
-        if (route->backend == ASSAY_CPU && route->isa == ASSAY_ISA_PORTABLE && measured && !named)
+        if (route->backend == ASSAY_CPU && route->isa == ASSAY_ISA_PORTABLE && measured && !named &&
+            !added)
             continue;
-        measured = bench_route(b, c, route) || measured;
+        bool taken = bench_route(b, c, route);
+        measured = taken || measured;
+        if (taken && !added && b->last_seconds < best) {
+            best = b->last_seconds;
+            fastest_of_ours = route;
+        }
+        if (taken && added && fastest_of_ours != NULL && isfinite(b->last_seconds))
+            printf("  %s takes %.2f times as long as %s\n", route->name, b->last_seconds / best,
+                   fastest_of_ours->name);
     }
     if (assay_context_force_route(b->context, NULL) != ASSAY_OK)
         fprintf(stderr, "assay bench: the forced route stays\n");

@@ -20,6 +20,8 @@ struct bench_options {
     int device;
     double seconds; /* of one measurement */
     const char *deck, *model, *json;
+    const char *plugin; /* NULL: none */
+    double time_limit;  /* of one call of the plugin */
 };
 
 struct bench {
@@ -29,10 +31,14 @@ struct bench {
     double madd_rate;           /* binary32 multiply-adds a second, `num_threads` threads */
     struct assay_device device; /* backend cuda */
     json_t *rows;
+    double last_seconds; /* of the route measured last */
+    /* Called before a route is measured; NULL: not. */
+    void (*measuring)(void *user, const struct assay_case *c, const struct assay_route *route);
+    void *user;
 };
 
 /* Each returns an enum tool_exit or prints one line a measurement. */
-int bench_begin(struct bench *bench); /* context, and the machine's two rates */
+int bench_begin(struct bench *bench); /* context, and the machine's two rates if not set */
 void bench_machine(struct bench *bench);
 void bench_case(struct bench *bench, const struct assay_case *c);
 void bench_peer(struct bench *bench);
@@ -40,6 +46,10 @@ void bench_oracle(struct bench *bench);
 int bench_decode(struct bench *bench);
 int bench_write(struct bench *bench);
 void bench_end(struct bench *bench);
+
+/* plugin_bench.c: the plugin's routes, and ours beside them, in a child process. Writes the JSON,
+ * too. */
+int bench_plugin(const struct bench_options *options);
 
 /* bench_device.c: backend cuda. The device's two rates; a trial of the case without host memory for
  * its large buffers; seconds of one call on the forced route. */

@@ -15,7 +15,7 @@
 #include "tools/tool.h"
 
 struct tool {
-    const char *name;
+    const char *name;      /* as in the table: with _ for - */
     const char *full_name; /* argv[0] of the subcommand: help and errors show it */
     const char *summary;
     int (*run)(int argc, char **argv);
@@ -29,6 +29,16 @@ static const struct tool tools[] = {
 
 enum { NUM_TOOLS = sizeof tools / sizeof *tools };
 
+/* As it is typed. */
+static const char *spelled(const char *name, char text[64])
+{
+    snprintf(text, 64, "%s", name);
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '_')
+            *at = '-';
+    return text;
+}
+
 struct command_line {
     const struct tool *tool;
     int first; /* index of the subcommand in argv */
@@ -37,10 +47,11 @@ struct command_line {
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct command_line *line = state->input;
+    char name[64];
     switch (key) {
     case ARGP_KEY_ARG:
         for (int i = 0; i < NUM_TOOLS; i++)
-            if (strcmp(argument, tools[i].name) == 0)
+            if (strcmp(argument, spelled(tools[i].name, name)) == 0)
                 line->tool = &tools[i];
         if (line->tool == NULL)
             argp_error(state, "there is no command \"%s\"", argument);
@@ -67,9 +78,10 @@ static char *help_filter(int key, const char *text, void *input)
     FILE *stream = open_memstream(&list, &size);
     if (stream == NULL)
         return (char *)text;
+    char name[64];
     fputs("Commands:\n", stream);
     for (int i = 0; i < NUM_TOOLS; i++)
-        fprintf(stream, "  %-12s %s\n", tools[i].name, tools[i].summary);
+        fprintf(stream, "  %-12s %s\n", spelled(tools[i].name, name), tools[i].summary);
     fputs("\nExit codes: 0 success; 1 a verdict or gate says no, or a run failed; 2 inconclusive; "
           "3 usage or environment; 130 interrupted.\n"
           "`assay COMMAND --help' describes a command.",
@@ -115,7 +127,7 @@ int main(int argc, char **argv)
         return TOOL_USAGE;
     /* A private copy: argp takes a char *, and a name must not be a literal. */
     char name[64];
-    snprintf(name, sizeof name, "%s", line.tool->full_name);
+    spelled(line.tool->full_name, name);
     argv[line.first] = name;
     return line.tool->run(argc - line.first, argv + line.first);
 }

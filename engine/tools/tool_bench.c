@@ -18,7 +18,9 @@ enum {
     OPTION_JSON,
     OPTION_ONLY,
     OPTION_BACKEND,
-    OPTION_DEVICE
+    OPTION_DEVICE,
+    OPTION_PLUGIN,
+    OPTION_TIME_LIMIT
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -47,6 +49,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_JSON:
         o->json = argument;
+        return 0;
+    case OPTION_PLUGIN:
+        o->plugin = argument;
+        return 0;
+    case OPTION_TIME_LIMIT:
+        o->time_limit = tool_number(state, "--time-limit", argument, 0.1, 3600);
         return 0;
     case ARGP_KEY_ARGS:
         o->arguments = state->argv + state->next;
@@ -111,6 +119,7 @@ static const char doc[] =
     "  assay bench linear\n"
     "  assay bench decode --model golden/models/tiny-hybrid --threads 2\n"
     "  assay bench oracle\n"
+    "  assay bench --plugin ./mine.so\n"
     "  assay bench --backend cuda --json device.json\n";
 
 int tool_bench(int argc, char **argv)
@@ -122,13 +131,20 @@ int tool_bench(int argc, char **argv)
         {"deck", OPTION_DECK, "FILE", 0, "Case descriptors to measure, one a line", 0},
         {"model", OPTION_MODEL, "DIR", 0, "Model for decode", 0},
         {"seconds", OPTION_SECONDS, "S", 0, "Time for each measurement (0.2)", 0},
+        {"plugin", OPTION_PLUGIN, "FILE", 0,
+         "Measure the routes of a shared object (docs/validate-your-kernel.md) beside ours", 0},
+        {"time-limit", OPTION_TIME_LIMIT, "S", 0, "Stop a call of the plugin after so long (10)",
+         0},
         {"json", OPTION_JSON, "FILE", 0, "Write the numbers as JSON", 0},
         {0}};
     static const struct argp argp = {
         .options = options, .parser = parse, .args_doc = "[WHAT...]", .doc = doc};
-    struct bench b = {.options = {.num_threads = 1, .seconds = 0.2, .model = ASSAY_MODEL_DIR}};
+    struct bench b = {
+        .options = {.num_threads = 1, .seconds = 0.2, .model = ASSAY_MODEL_DIR, .time_limit = 10}};
     if (argp_parse(&argp, argc, argv, 0, NULL, &b.options) != 0)
         return TOOL_USAGE;
+    if (b.options.plugin != NULL)
+        return bench_plugin(&b.options);
     int status = bench_begin(&b);
     if (status == TOOL_OK && wanted(&b.options, "machine"))
         bench_machine(&b);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/plugin_verify.h"
 #include "tools/progress.h"
 #include "tools/verify_invariance.h"
 #include "tools/verify_report.h"
@@ -29,7 +30,10 @@ enum {
     OPTION_BACKEND,
     OPTION_DEVICE,
     OPTION_INVARIANCE,
-    OPTION_DECK
+    OPTION_DECK,
+    OPTION_PLUGIN,
+    OPTION_TIME_LIMIT,
+    OPTION_THREADS
 };
 
 struct verify_options {
@@ -44,6 +48,9 @@ struct verify_options {
     const char *json, *junit;
     const char *deck[256];
     int num_decks;
+    const char *plugin;
+    double time_limit;
+    int threads;
 };
 
 static bool is_descriptor(const char *argument)
@@ -54,6 +61,33 @@ static bool is_descriptor(const char *argument)
 static bool one_case(const struct verify_options *o)
 {
     return !o->vectors && o->num_arguments == 1 && is_descriptor(o->arguments[0]);
+}
+
+/* Modes, reports and sources of cases that contradict each other. */
+static void check_options(const struct argp_state *state, const struct verify_options *o)
+{
+    if (o->vectors && (o->oracle || o->list || o->json != NULL || o->junit != NULL))
+        argp_error(state, "--vectors goes with no other mode or report");
+    if (o->vectors && o->num_arguments == 0)
+        argp_error(state, "--vectors needs at least one file");
+    if (o->invariance && (o->vectors || o->oracle || o->list || o->full || o->json != NULL ||
+                          o->junit != NULL || one_case(o)))
+        argp_error(state, "--invariance goes with no other mode, report or descriptor");
+    if (o->num_decks > 0 && (o->vectors || o->oracle || o->invariance || o->full || one_case(o)))
+        argp_error(state, "--deck goes with no other source of cases");
+    if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
+        argp_error(state, "--oracle goes with no other mode or report");
+    if (o->list && (o->json != NULL || o->junit != NULL))
+        argp_error(state, "--list runs nothing that --json or --junit could report");
+    if (one_case(o) && (o->list || o->full || o->json != NULL || o->junit != NULL))
+        argp_error(state, "a descriptor goes with no other mode or report");
+    if (o->plugin != NULL &&
+        (o->vectors || o->oracle || o->invariance || o->list || o->num_decks > 0))
+        argp_error(state, "--plugin goes with no other mode or source of cases");
+    if (o->plugin != NULL && o->backend != ASSAY_CPU)
+        argp_error(state, "--backend has no effect with --plugin: each route names its own");
+    if (o->plugin == NULL && (o->time_limit > 0 || o->threads > 0))
+        argp_error(state, "--time-limit and --threads go with --plugin");
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -79,6 +113,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         if (o->num_decks == (int)(sizeof o->deck / sizeof o->deck[0]))
             argp_error(state, "--deck: at most %d files", o->num_decks);
         o->deck[o->num_decks++] = argument;
+        return 0;
+    case OPTION_PLUGIN:
+        o->plugin = argument;
+        return 0;
+    case OPTION_TIME_LIMIT:
+        o->time_limit = tool_number(state, "--time-limit", argument, 0.1, 3600);
+        return 0;
+    case OPTION_THREADS:
+        o->threads = (int)tool_integer(state, "--threads", argument, 1, 256);
         return 0;
     case OPTION_INVARIANCE:
         o->invariance = true;
@@ -106,22 +149,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         o->num_arguments = state->argc - state->next;
         return 0;
     case ARGP_KEY_END:
-        if (o->vectors && (o->oracle || o->list || o->json != NULL || o->junit != NULL))
-            argp_error(state, "--vectors goes with no other mode or report");
-        if (o->vectors && o->num_arguments == 0)
-            argp_error(state, "--vectors needs at least one file");
-        if (o->invariance && (o->vectors || o->oracle || o->list || o->full || o->json != NULL ||
-                              o->junit != NULL || one_case(o)))
-            argp_error(state, "--invariance goes with no other mode, report or descriptor");
-        if (o->num_decks > 0 &&
-            (o->vectors || o->oracle || o->invariance || o->full || one_case(o)))
-            argp_error(state, "--deck goes with no other source of cases");
-        if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
-            argp_error(state, "--oracle goes with no other mode or report");
-        if (o->list && (o->json != NULL || o->junit != NULL))
-            argp_error(state, "--list runs nothing that --json or --junit could report");
-        if (one_case(o) && (o->list || o->full || o->json != NULL || o->junit != NULL))
-            argp_error(state, "a descriptor goes with no other mode or report");
+        check_options(state, o);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -499,16 +527,27 @@ static int run_one(const char *text, const struct verify_options *o)
         printf("%s does not accept this call\n", outcome.route);
         return TOOL_USAGE;
     }
-    const struct verdict *v = &outcome.verdict;
-    verdict_explain(v, message, sizeof message);
-    printf("%s: %s%s%s\n", outcome.route, verdict_finding_name(v->finding),
-           v->message[0] != '\0' ? ": " : "", v->message);
-    printf("  relative L2 %.3g, allowed %.3g; worst element: %s\n", v->relative_l2, v->allowance,
-           message);
-    printf("  ulp 50 / 99 / 100 %%: %.3g / %.3g / %.3g; %lld elements; oracle: %s\n", v->ulp_50,
-           v->ulp_99, v->ulp_100, (long long)v->count, outcome.used_mpfr ? "MPFR" : "FP64");
+    verify_outcome_print(&outcome);
     int flushed = tool_flush_stdout();
-    return v->finding != VERDICT_PASS ? TOOL_FAILED : flushed;
+    return outcome.verdict.finding != VERDICT_PASS ? TOOL_FAILED : flushed;
+}
+
+/* ---- a plugin ------------------------------------------------------------------------------- */
+
+static int run_plugin(const struct verify_options *o)
+{
+    struct plugin_verify_options options = {.path = o->plugin,
+                                            .patterns = o->arguments,
+                                            .num_patterns = o->num_arguments,
+                                            .seed = o->seed,
+                                            .jobs = o->jobs,
+                                            .threads = o->threads > 0 ? o->threads : 2,
+                                            .device = o->device,
+                                            .full = o->full,
+                                            .time_limit = o->time_limit > 0 ? o->time_limit : 10,
+                                            .json = o->json,
+                                            .junit = o->junit};
+    return plugin_verify(&options);
 }
 
 static const char doc[] =
@@ -520,6 +559,7 @@ static const char doc[] =
     "  assay verify rmsnorm             one op\n"
     "  assay verify '*.avx2.cpu' --full --seed 7\n"
     "  assay verify 'rmsnorm rows=3 H=65 dist=large route=rmsnorm.avx2.cpu seed=9'\n"
+    "  assay verify --plugin ./mine.so  other people's kernels\n"
     "  assay verify --invariance        what the rows of each route depend on\n"
     "  assay verify rope --oracle       the FP64 oracle against MPFR\n"
     "  assay verify --vectors golden/ops/rope/special.vec\n";
@@ -540,6 +580,12 @@ int tool_verify(int argc, char **argv)
         {"deck", OPTION_DECK, "FILE", 0,
          "The cases of a file, one descriptor a line, on every route that takes them", 0},
         {"vectors", OPTION_VECTORS, NULL, 0, "The arguments are files of golden vectors", 0},
+        {"plugin", OPTION_PLUGIN, "FILE", 0,
+         "Verify the routes of a shared object (docs/validate-your-kernel.md) in a child process",
+         0},
+        {"time-limit", OPTION_TIME_LIMIT, "S", 0, "Stop a call of the plugin after so long (10)",
+         0},
+        {"threads", OPTION_THREADS, "N", 0, "Threads that the plugin's calls may use (2)", 0},
         {"json", OPTION_JSON, "FILE", 0, "Write the report as JSON", 0},
         {"junit", OPTION_JUNIT, "FILE", 0, "Write the report as JUnit XML", 0},
         {0}};
@@ -552,6 +598,8 @@ int tool_verify(int argc, char **argv)
         return TOOL_USAGE;
     if (o.jobs < 1 || o.jobs > 256)
         o.jobs = o.jobs < 1 ? 1 : 256;
+    if (o.plugin != NULL)
+        return run_plugin(&o);
     if (o.vectors)
         return run_vectors(&o);
     if (one_case(&o))

@@ -71,7 +71,20 @@ int64_t verify_report_cases(const struct verify_report *report)
     return cases;
 }
 
-static void print_failure(const struct verify_failure *f)
+void verify_outcome_print(const struct verify_outcome *outcome)
+{
+    char message[512];
+    const struct verdict *v = &outcome->verdict;
+    verdict_explain(v, message, sizeof message);
+    printf("%s: %s%s%s\n", outcome->route, verdict_finding_name(v->finding),
+           v->message[0] != '\0' ? ": " : "", v->message);
+    printf("  relative L2 %.3g, allowed %.3g; worst element: %s\n", v->relative_l2, v->allowance,
+           message);
+    printf("  ulp 50 / 99 / 100 %%: %.3g / %.3g / %.3g; %lld elements; oracle: %s\n", v->ulp_50,
+           v->ulp_99, v->ulp_100, (long long)v->count, outcome->used_mpfr ? "MPFR" : "FP64");
+}
+
+static void print_failure(const struct verify_failure *f, const char *plugin)
 {
     char text[CASE_TEXT_BYTES], bound[512];
     const struct verdict *v = &f->outcome.verdict;
@@ -82,7 +95,8 @@ static void print_failure(const struct verify_failure *f)
         printf("  %s\n", bound);
     }
     case_print(&f->smallest, text);
-    printf("  repeat: assay verify '%s'\n", text);
+    printf("  repeat: assay verify %s%s%s'%s'\n", plugin != NULL ? "--plugin " : "",
+           plugin != NULL ? plugin : "", plugin != NULL ? " " : "", text);
 }
 
 void verify_report_print(const struct verify_report *report)
@@ -100,7 +114,7 @@ void verify_report_print(const struct verify_report *report)
     }
     for (int i = 0; i < report->num_rows; i++)
         for (int k = 0; k < report->rows[i].num_failures; k++)
-            print_failure(&report->rows[i].failures[k]);
+            print_failure(&report->rows[i].failures[k], report->plugin);
     printf("\n%lld cases, %lld bad, seed %llu, %.1f s\n", (long long)verify_report_cases(report),
            (long long)verify_report_failed(report), (unsigned long long)report->seed,
            report->seconds);

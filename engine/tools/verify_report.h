@@ -36,12 +36,15 @@ struct verify_report {
     int num_rows;
     uint64_t seed;
     double seconds;
+    const char *plugin; /* whose routes these are: repeat commands name it; NULL: none */
 };
 
 void verify_report_add(struct verify_report *report, const struct verify_outcome *outcome);
 /* Failed and mistrusted cases together. */
 int64_t verify_report_failed(const struct verify_report *report);
 int64_t verify_report_cases(const struct verify_report *report);
+/* One case's verdict, its error measures and the worst element's bound. */
+void verify_outcome_print(const struct verify_outcome *outcome);
 void verify_report_print(const struct verify_report *report);
 ASSAY_MUST_USE assay_status verify_report_json(const struct verify_report *report, const char *path,
                                                struct assay_error *error);

@@ -26,6 +26,8 @@
     X(RELATIVE_L2, "relative L2", "the relative L2 error is beyond the allowance")          \
     X(INEXACT, "inexact", "an exact case does not match to the bit")                        \
     X(NOT_REPEATED, "not repeated", "a second run gave other bits")                         \
+    X(CRASHED, "crashed", "the route ended its process")                                    \
+    X(HUNG, "hung", "the route did not return in time")                                     \
     X(MISTRUSTED, "mistrusted", "the case did not excite what it claims to")
 
 enum verdict_finding {

@@ -33,7 +33,7 @@ static void check_need(assay_context *context, const struct assay_route *route,
     case_print(c, text);
     cr_assert(trial_create(&trial, c));
     assay_testing_limit_shared(context, limits[NUM_LIMITS - 1]);
-    if (assay_route_takes(context, route, trial.args)) {
+    if (route->shared_bytes != NULL && assay_route_takes(context, route, trial.args)) {
         const size_t need = route->shared_bytes(trial.args);
         if (need > STATIC_MOST) {
             assay_testing_limit_shared(context, need);

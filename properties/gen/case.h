@@ -180,6 +180,12 @@ bool case_parse(const char *text, struct assay_case *c, char *message, size_t me
 /* The base case of a spec: all fallbacks, packed, normal, no route, seed 1. */
 struct assay_case case_base(const struct case_spec *spec);
 
+/* A case of these bytes: they choose distribution, layout, route, parameters and seed. Any bytes
+ * are a legal case, short ones a simple one: zeros follow their end. The case runs on `route`; with
+ * NULL a byte chooses a row of the table that this machine's cpu backend can run, or none. */
+struct assay_case case_from_bytes(const struct case_spec *spec, const struct assay_route *route,
+                                  const uint8_t *bytes, size_t num_bytes);
+
 /* Calls visit for each case of a deck: one descriptor a line; empty lines and comments (#) are
  * skipped. False: *message says what is wrong and where; visit's false means out of memory. */
 bool case_deck_read(const char *path, bool (*visit)(void *user, const struct assay_case *c),

@@ -20,7 +20,7 @@ err 'there is no command "rum"'
 expect 3 "$assay" --nonsense
 silent out
 
-for tool in run gate ledger inspect convert ops; do
+for tool in run gate ledger inspect convert ops fuzz new-kernel; do
     expect 0 "$assay" $tool --help
     out "Usage: assay $tool"
     silent err

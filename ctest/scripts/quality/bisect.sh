@@ -19,7 +19,7 @@ out 'the runs do not part'
 # A fault of width 4: first layer that runs it, on the side that has it; not seen at width 2.
 width=gdn_recurrent.mutant.width_four.cpu
 expect 1 "$assay" bisect "$model" none none+$width --tokens 8 --through width=4
-out 'the runs part at call 9 of pass 0, gdn_recurrent o'
+out 'of pass 0, gdn_recurrent o'
 out 'model.layers.0.linear_attn'
 out "| $width"
 out "cause        side B's route is beyond its allowance"

@@ -394,6 +394,58 @@ static inline void simt_mma_s8(int *d, const uint32_t *a, const uint32_t *b, con
     simt_host_mma(SIMT_MMA_S8, d, a, b, c, file, line);
 }
 
+/* ---- warpgroups ----------------------------------------------------------------------------- */
+
+/* A warp's part of the operation, at once: what others wrote is ordered by barriers alone. */
+static inline void simt_warpgroup_share()
+{
+}
+static inline void simt_warpgroup_begin()
+{
+}
+static inline void simt_warpgroup_commit()
+{
+}
+template <int pending_groups> static inline void simt_warpgroup_wait(int *, float *)
+{
+}
+
+template <typename T>
+static inline void simt_warpgroup_mma_s8(int *d, const uint32_t *a, struct simt_shared_pointer<T> b,
+                                         bool adds, SIMT_CALLER)
+{
+    const int zeros[4] = {0, 0, 0, 0};
+    int row = simt_lane() / 4, first = static_cast<int>(b.at / 16 % 8);
+    int64_t tile = b.at - 16 * first;
+    for (int j = 0; j < 8; j++) {
+        uint32_t columns[2];
+        for (int half = 0; half < 2; half++) {
+            int64_t at =
+                tile + (8 * j + row) * 128 + 16 * ((first + half) ^ row) + simt_lane() % 4 * 4;
+            memcpy(&columns[half],
+                   simt_shared_touch(b.array, at, sizeof columns[half], SIMT_READ, file, line),
+                   sizeof columns[half]);
+        }
+        simt_mma_s8(d + 4 * j, a, columns, adds ? d + 4 * j : zeros, file, line);
+    }
+}
+
+template <typename T>
+static inline void simt_warpgroup_mma_f16(float *d, const uint32_t *a,
+                                          struct simt_shared_pointer<T> b, SIMT_CALLER)
+{
+    const float zeros[4] = {0, 0, 0, 0};
+    for (int j = 0; j < 8; j++) {
+        uint32_t columns[2];
+        for (int half = 0; half < 2; half++)
+            memcpy(&columns[half],
+                   simt_shared_touch(b.array, b.at + 256 * j + 128 * half + 4 * simt_lane(),
+                                     sizeof columns[half], SIMT_READ, file, line),
+                   sizeof columns[half]);
+        simt_mma_f16(d + 4 * j, a, columns, zeros, file, line);
+    }
+}
+
 static inline int simt_dp4a(uint32_t a, uint32_t b, int c)
 {
     uint32_t sum = static_cast<uint32_t>(c);

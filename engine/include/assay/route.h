@@ -12,6 +12,7 @@
 
 #include <assay/context.h>
 #include <assay/tensor.h>
+#include <assay/weights.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,11 +99,49 @@ struct assay_argument {
 #field, offsetof(type, field), role, reach     \
     }
 
+/* What a scalar of an args struct is. X(enumerator, type, meaning) */
+#define ASSAY_SCALAR_TABLE(X)                            \
+    X(FLAG, bool, "0 or 1")                              \
+    X(INTEGER, int64_t, "a count, an index, a position") \
+    X(UNSIGNED, uint64_t, "a seed, a counter")           \
+    X(REAL, double, "a real number")                     \
+    X(WEIGHT_FORMAT, enum assay_weight_format, "a format of weights")
+
+enum assay_scalar_kind {
+#define ASSAY_SCALAR_ENUM(enumerator, type, meaning) ASSAY_SCALAR_##enumerator,
+    ASSAY_SCALAR_TABLE(ASSAY_SCALAR_ENUM)
+#undef ASSAY_SCALAR_ENUM
+        ASSAY_NUM_SCALAR_KINDS
+};
+
+/* A member of an op's args struct that is no tensor. */
+struct assay_scalar {
+    const char *name;
+    size_t offset;
+    enum assay_scalar_kind kind;
+};
+
+/* The kind follows from the field's type. A field of an array is named with its index:
+ * ASSAY_SCALAR(struct assay_rope_args, sections[0]). C only. */
+#define ASSAY_SCALAR(type, field)                                  \
+    {                                                              \
+#field, offsetof(type, field),                             \
+            _Generic(((const type *)NULL)->field, bool             \
+                     : ASSAY_SCALAR_FLAG, int64_t                  \
+                     : ASSAY_SCALAR_INTEGER, uint64_t              \
+                     : ASSAY_SCALAR_UNSIGNED, double               \
+                     : ASSAY_SCALAR_REAL, enum assay_weight_format \
+                     : ASSAY_SCALAR_WEIGHT_FORMAT)                 \
+    }
+
 struct assay_op {
     const char *name;
     const char *summary;                    /* the formula in one line */
     size_t args_bytes;                      /* sizeof(struct assay_<op>_args) */
     const struct assay_argument *arguments; /* all tensors of the args; ends with name NULL */
+    /* All other members of the args, those of struct assay_weights included; ends with name NULL.
+     * NULL: the args are tensors only. structure.arguments holds that no member is left out. */
+    const struct assay_scalar *scalars;
     assay_status (*validate)(assay_context *context, const void *args); /* all contract errors */
     struct assay_floor (*floor)(const void *args);                      /* of valid args */
     const struct assay_route *routes; /* ordered: dispatch takes the first that accepts */

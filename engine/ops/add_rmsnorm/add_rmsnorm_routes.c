@@ -104,11 +104,17 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_add_rmsnorm_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {
+    ASSAY_SCALAR(struct assay_add_rmsnorm_args, unit_offset),
+    ASSAY_SCALAR(struct assay_add_rmsnorm_args, eps),
+    {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_add_rmsnorm = {
     .name = op,
     .summary = "s = residual + x, y = s * g(w) / sqrt(mean(s^2) + eps), g(w) = w or 1 + w",
     .args_bytes = sizeof(struct assay_add_rmsnorm_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -113,11 +113,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_argmax_args, ids, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_argmax_args, limit),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_argmax = {
     .name = "argmax",
     .summary = "ids = smallest index among the maxima of logits[0:limit], -1 with a NaN",
     .args_bytes = sizeof(struct assay_argmax_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

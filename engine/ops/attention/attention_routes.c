@@ -334,11 +334,16 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_attention_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_attention_args, start),
+                                              ASSAY_SCALAR(struct assay_attention_args, scale),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_attention = {
     .name = op,
     .summary = "y = softmax(scale q K^T, causal) V [* sigmoid(gate)], grouped queries over a cache",
     .args_bytes = sizeof(struct assay_attention_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

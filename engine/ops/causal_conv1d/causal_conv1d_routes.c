@@ -102,11 +102,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_causal_conv1d_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_causal_conv1d_args, silu),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_causal_conv1d = {
     .name = "causal_conv1d",
     .summary = "y[t,c] = silu(sum_j w[c,j] * x[t - (taps-1) + j, c])",
     .args_bytes = sizeof(struct assay_causal_conv1d_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -91,11 +91,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_embedding_grouped_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {
+    GROUPED_SCALARS(struct assay_embedding_grouped_args, table), {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_embedding_grouped = {
     .name = "embedding_grouped",
     .summary = "y[t,i] = code[ids[t],i] * scale[ids[t],i/group]",
     .args_bytes = sizeof(struct assay_embedding_grouped_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

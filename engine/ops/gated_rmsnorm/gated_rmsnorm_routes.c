@@ -88,11 +88,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_gated_rmsnorm_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_gated_rmsnorm_args, eps),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_gated_rmsnorm = {
     .name = "gated_rmsnorm",
     .summary = "y = x * w / sqrt(mean(x^2) + eps) * silu(z)",
     .args_bytes = sizeof(struct assay_gated_rmsnorm_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

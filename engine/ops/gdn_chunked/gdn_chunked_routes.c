@@ -274,11 +274,16 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_gdn_chunked_args, o, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_gdn_chunked_args, scale),
+                                              ASSAY_SCALAR(struct assay_gdn_chunked_args, chunk),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_gdn_chunked = {
     .name = "gdn_chunked",
     .summary = "the gated delta rule of gdn_recurrent, a chunk of tokens at a time",
     .args_bytes = sizeof(struct assay_gdn_chunked_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

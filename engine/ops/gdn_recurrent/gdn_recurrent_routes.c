@@ -124,11 +124,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_gdn_recurrent_args, o, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_gdn_recurrent_args, scale),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_gdn_recurrent = {
     .name = "gdn_recurrent",
     .summary = "S = e^g S; S += k (beta (v - S^T k))^T; o = scale S^T q, token by token",
     .args_bytes = sizeof(struct assay_gdn_recurrent_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -147,11 +147,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT_REACH(struct assay_kv_append_args, v_cache, ASSAY_INOUT, reach_slots),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_kv_append_args, start),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_kv_append = {
     .name = "kv_append",
     .summary = "k_cache[start + t] = k[t], v_cache[start + t] = v[t]",
     .args_bytes = sizeof(struct assay_kv_append_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

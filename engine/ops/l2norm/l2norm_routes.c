@@ -78,11 +78,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_l2norm_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_l2norm_args, eps),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_l2norm = {
     .name = "l2norm",
     .summary = "y = x / sqrt(sum(x^2) + eps)",
     .args_bytes = sizeof(struct assay_l2norm_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

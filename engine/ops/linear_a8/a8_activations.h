@@ -37,6 +37,11 @@ static inline int64_t a8_device_pitch(int64_t rows, int64_t tile)
 {
     return (rows + tile - 1) / tile * tile;
 }
+/* Groups of x, padded columns among them, rounded up to what a block of scales has. */
+static inline int64_t a8_scale_groups(int64_t padded)
+{
+    return (padded / A8_GROUP + 15) / 16 * 16;
+}
 /* Quantises all rows of x. */
 void a8_quantise(assay_context *context, const struct assay_linear_a8_args *a,
                  const struct a8_activations *to);

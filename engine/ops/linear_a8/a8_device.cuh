@@ -33,6 +33,7 @@ struct a8_call {
     float unit;                           /* of the sums: 2^(bits - 8) */
     unsigned char *codes;                 /* of x, in the workspace */
     float *x_scales;                      /* [padded / 64][pitch] */
+    int64_t scale_groups;                 /* of x that have a scale in A8_BLOCKS */
     int64_t pitch;                        /* rows of x, rounded up */
 };
 
@@ -65,6 +66,7 @@ static inline struct a8_call a8_call_of(const void *args, const struct simt_laun
     p.groups = (p.inner + p.group - 1) / p.group;
     p.unit = 1.0f / static_cast<float>(1 << (8 - p.bits));
     p.pitch = a8_device_pitch(p.rows, tile);
+    p.scale_groups = a8_scale_groups(p.padded);
     p.codes = static_cast<unsigned char *>(launch->workspace);
     p.x_scales = reinterpret_cast<float *>(p.codes + p.pitch * p.padded);
     return p;
@@ -89,6 +91,8 @@ static inline bool a8_is_regular(const struct a8_call &p)
 
 enum a8_order {
     A8_ROWS,     /* codes[t][padded] */
+    A8_BLOCKS,   /* the same; scales in binary16, [group / 16][t / 8][group % 16 / 8][t % 8][group %
+                  * 8], zeros for groups that are not there */
     A8_FRAGMENTS /* codes[t / 8][group][lane 4 (t % 8) + q][slice][half][i]: what a lane loads */
 };
 
@@ -108,7 +112,8 @@ SIMT_DEVICE uint32_t a8_codes(const float *x, int step, float inverse)
  * the pitch become zeros. Of magnitudes as words NaN and infinities are the largest. */
 template <int order> SIMT_KERNEL(a8_quantise_rows)(struct a8_call p)
 {
-    int64_t chunks = p.padded / ROW_CHUNK, threads = simt_block_extent().x;
+    int64_t columns = order == A8_BLOCKS ? p.scale_groups * A8_GROUP : p.padded;
+    int64_t chunks = columns / ROW_CHUNK, threads = simt_block_extent().x;
     for (int64_t at = simt_block_index().x * threads + simt_thread(); at < p.pitch * chunks;
          at += threads * simt_grid_extent().x) {
         int64_t row = at / chunks, k = at % chunks * ROW_CHUNK, group = k / A8_GROUP;
@@ -141,7 +146,9 @@ template <int order> SIMT_KERNEL(a8_quantise_rows)(struct a8_call p)
         int slice = is_q8 ? j / 4 : j % 2, q = is_q8 ? j % 4 : j / 2;
         uint32_t halves[2] = {is_q8 ? a8_codes(x, 1, inverse) : a8_codes(x, 2, inverse),
                               is_q8 ? a8_codes(x + 4, 1, inverse) : a8_codes(x + 1, 2, inverse)};
-        if (order == A8_ROWS) {
+        if (order == A8_BLOCKS && k >= p.padded) {
+            /* scales only */
+        } else if (order != A8_FRAGMENTS) {
             unsigned char *to = p.codes + row * p.padded + group * A8_GROUP + 32 * slice + 4 * q;
             simt_store(reinterpret_cast<uint32_t *>(to), halves[0]);
             simt_store(reinterpret_cast<uint32_t *>(to + 16), halves[1]);
@@ -151,7 +158,12 @@ template <int order> SIMT_KERNEL(a8_quantise_rows)(struct a8_call p)
             simt_store(reinterpret_cast<uint64_t *>(to),
                        static_cast<uint64_t>(halves[1]) << 32 | halves[0]);
         }
-        if (j == 0)
+        if (j == 0 && order == A8_BLOCKS)
+            simt_store(reinterpret_cast<uint16_t *>(p.x_scales) +
+                           ((group / 16 * (p.pitch / 8) + row / 8) * 2 + group % 16 / 8) * 64 +
+                           row % 8 * 8 + group % 8,
+                       simt_f16_from_f32(scale));
+        else if (j == 0)
             simt_store(p.x_scales + group * p.pitch + row, scale);
     }
 }
@@ -160,7 +172,8 @@ template <int order>
 static assay_status a8_quantise_launch(const struct a8_call &p, struct simt_launch *launch)
 {
     enum { THREADS = 256, MAX_BLOCKS = 8192 };
-    int64_t most = MAX_BLOCKS, items = p.pitch * (p.padded / ROW_CHUNK);
+    int64_t most = MAX_BLOCKS, columns = order == A8_BLOCKS ? p.scale_groups * A8_GROUP : p.padded;
+    int64_t items = p.pitch * (columns / ROW_CHUNK);
     int64_t blocks = (items + THREADS - 1) / THREADS;
     launch->grid = {static_cast<unsigned>(blocks < most ? blocks : most), 1, 1};
     launch->block = {THREADS, 1, 1};

@@ -2,6 +2,10 @@
  *
  * linear_a8: argument checks, floor, and the route table.
  */
+#include <pthread.h>
+
+#include <assay/device.h>
+
 #include "core/core.h"
 #include "ops/linear_a8/linear_a8_routes.h"
 
@@ -57,6 +61,26 @@ static bool has_few_rows(const void *arguments)
     return a->x.extent[0] <= LINEAR_A8_SMALL_ROWS;
 }
 
+/* sm_90: all devices that are here. Where there is none the executor takes the route. */
+static bool devices_have_warpgroups;
+
+static void ask_devices(void)
+{
+    devices_have_warpgroups = true;
+    for (int i = 0; i < assay_device_count(); i++) {
+        struct assay_device device;
+        if (assay_device_describe(i, &device, NULL) != ASSAY_OK || device.major != 9)
+            devices_have_warpgroups = false;
+    }
+}
+
+static bool has_warpgroups(const void *arguments)
+{
+    static pthread_once_t asked = PTHREAD_ONCE_INIT;
+    (void)arguments;
+    return pthread_once(&asked, ask_devices) == 0 && devices_have_warpgroups;
+}
+
 /* Codes of x, and a binary32 number for each of its scales. */
 static size_t device_workspace(const void *arguments, int64_t tile)
 {
@@ -78,9 +102,23 @@ static size_t large_workspace(const assay_context *context, const void *argument
     return device_workspace(arguments, A8_LARGE_TILE);
 }
 
+static size_t warpgroup_workspace(const assay_context *context, const void *arguments)
+{
+    const struct assay_linear_a8_args *a = arguments;
+    int64_t padded = a8_padded(a->w.columns);
+    size_t plain = device_workspace(arguments, A8_LARGE_TILE); /* where planes are not aligned */
+    size_t blocks = (size_t)(a8_device_pitch(a->x.extent[0], A8_LARGE_TILE) *
+                             (padded + 2 * a8_scale_groups(padded)));
+    (void)context;
+    return plain > blocks ? plain : blocks;
+}
+
 static const struct assay_boundary boundaries_small[] = {{"T", 8},   {"T", 16},  {"T", 32},
                                                          {"K", 128}, {"K", 256}, {"K", 512},
                                                          {"N", 16},  {"N", 32},  {NULL, 0}};
+static const struct assay_boundary boundaries_warpgroup[] = {
+    {"T", 64},   {"T", 128},  {"K", 64}, {"K", 128}, {"K", 256}, {"K", 640},
+    {"K", 1024}, {"K", 2048}, {"N", 64}, {"N", 128}, {NULL, 0}};
 static const struct assay_boundary boundaries_tiled[] = {
     {"T", 64}, {"T", 128}, {"K", 128}, {"K", 256}, {"K", 384}, {"N", 128}, {"N", 144}, {NULL, 0}};
 #endif
@@ -90,6 +128,10 @@ static const struct assay_route routes[] = {
     DEVICE_ROUTE("linear_a8.small", linear_a8_route_small, .profile = ASSAY_PROFILE_A8,
                  .invariance = INVARIANT, .when = "T <= 32", .accepts = has_few_rows,
                  .workspace = small_workspace, .boundaries = boundaries_small),
+    DEVICE_ROUTE("linear_a8.warpgroup", linear_a8_route_warpgroup, .profile = ASSAY_PROFILE_A8,
+                 .invariance = INVARIANT, .when = "devices with warpgroups (sm_90)",
+                 .accepts = has_warpgroups, .workspace = warpgroup_workspace,
+                 .boundaries = boundaries_warpgroup),
     DEVICE_ROUTE("linear_a8.tiled", linear_a8_route_tiled, .profile = ASSAY_PROFILE_A8,
                  .invariance = INVARIANT, .when = "all calls", .workspace = large_workspace,
                  .boundaries = boundaries_tiled),
@@ -133,11 +175,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_linear_a8_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {GROUPED_SCALARS(struct assay_linear_a8_args, w),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_linear_a8 = {
     .name = "linear_a8",
     .summary = "y[t,n] = sum over groups of (sum_k xcode * wcode) * wscale * xscale [+ r[t,n]]",
     .args_bytes = sizeof(struct assay_linear_a8_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

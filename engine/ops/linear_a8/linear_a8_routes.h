@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 DEVICE_ROUTE_DECLARE(linear_a8_route_small)
+DEVICE_ROUTE_DECLARE(linear_a8_route_warpgroup)
 DEVICE_ROUTE_DECLARE(linear_a8_route_tiled)
 DEVICE_ROUTE_DECLARE(linear_a8_route_generic)
 

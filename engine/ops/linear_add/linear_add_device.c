@@ -5,6 +5,8 @@
  * and read once more through L2, 8 bytes an output beside the 2 K of its weights. Grouped formats:
  * linear_grouped's route of the same name, which takes r as its residual.
  */
+#include <string.h>
+
 #include "core/core.h"
 #include "ops/add/add_routes.h"
 #include "ops/linear_add/linear_add_routes.h"
@@ -30,6 +32,19 @@ static const struct assay_route *row_of(const struct assay_linear_add_args *a, c
     return any_product_row(product, method, backend);
 }
 
+/* The row that runs. The last one, tiled, takes every call: where the device has too little shared
+ * memory for it, by the product's generic row, which is more exact. */
+static const struct assay_route *row_for(const assay_context *context,
+                                         const struct assay_linear_add_args *a, const char *method)
+{
+    const enum assay_backend backend = assay_context_backend(context);
+    const struct assay_route *row = row_of(a, method, backend);
+    struct any_product product = into(a, NULL);
+    if (strcmp(method, "tiled") == 0 && !assay_route_takes(context, row, &product.args))
+        return row_of(a, "generic", backend);
+    return row;
+}
+
 /* The product's own workspace comes first. */
 static size_t sums_offset(const struct assay_route *row, const assay_context *context,
                           const struct assay_linear_add_args *a)
@@ -42,7 +57,7 @@ static size_t sums_offset(const struct assay_route *row, const assay_context *co
 size_t linear_add_device_workspace(const assay_context *context,
                                    const struct assay_linear_add_args *a, const char *method)
 {
-    const struct assay_route *row = row_of(a, method, assay_context_backend(context));
+    const struct assay_route *row = row_for(context, a, method);
     if (any_weights_grouped(&a->w)) {
         struct assay_linear_grouped_args grouped = linear_add_grouped(a);
         return any_product_workspace(row, context, &grouped);
@@ -84,31 +99,39 @@ static size_t shared_bytes(const struct assay_linear_add_args *a, const struct a
         return shared_bytes(args, row_of(args, #method, backend));       \
     }
 
-#define RUN(method, suffix, backend)                                                            \
+/* See row_for. */
+#define SHARED_NONE(suffix)                                         \
+    size_t linear_add_route_tiled_shared_##suffix(const void *args) \
+    {                                                               \
+        (void)args;                                                 \
+        return 0;                                                   \
+    }
+
+#define RUN(method, suffix)                                                                     \
     assay_status linear_add_route_##method##_##suffix(assay_context *context, const void *args, \
                                                       void *workspace)                          \
     {                                                                                           \
-        return run(context, args, workspace, row_of(args, #method, backend),                    \
+        return run(context, args, workspace, row_for(context, args, #method),                   \
                    add_route_row_##suffix);                                                     \
     }
 
 #if defined(ASSAY_HAVE_SIMT)
-RUN(gemv, simt, ASSAY_SIMT)
-RUN(small, simt, ASSAY_SIMT)
-RUN(tiled, simt, ASSAY_SIMT)
+RUN(gemv, simt)
+RUN(small, simt)
+RUN(tiled, simt)
 SHARED(gemv, simt, ASSAY_SIMT)
 SHARED(small, simt, ASSAY_SIMT)
-SHARED(tiled, simt, ASSAY_SIMT)
+SHARED_NONE(simt)
 #endif
 
 #if defined(ASSAY_HAVE_CUDA)
-RUN(gemv, cuda, ASSAY_CUDA)
-RUN(small, cuda, ASSAY_CUDA)
-RUN(tiled, cuda, ASSAY_CUDA)
+RUN(gemv, cuda)
+RUN(small, cuda)
+RUN(tiled, cuda)
 SHARED(gemv, cuda, ASSAY_CUDA)
 SHARED(small, cuda, ASSAY_CUDA)
-SHARED(tiled, cuda, ASSAY_CUDA)
-RUN(cublas, cuda, ASSAY_CUDA)
+SHARED_NONE(cuda)
+RUN(cublas, cuda)
 #endif
 
 #endif

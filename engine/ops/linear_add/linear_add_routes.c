@@ -239,11 +239,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_linear_add_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {GROUPED_SCALARS(struct assay_linear_add_args, w),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_linear_add = {
     .name = "linear_add",
     .summary = "y[t,n] = r[t,n] + sum_k x[t,k] * w[n,k], weights of any format",
     .args_bytes = sizeof(struct assay_linear_add_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -25,6 +25,11 @@ extern "C" {
     ASSAY_ARGUMENT(type, field.base, ASSAY_INPUT), ASSAY_ARGUMENT(type, field.high, ASSAY_INPUT), \
         ASSAY_ARGUMENT(type, field.scales, ASSAY_INPUT)
 
+/* The other members of struct assay_weights `field`, as rows of the op's scalars. */
+#define GROUPED_SCALARS(type, field)                                  \
+    ASSAY_SCALAR(type, field.format), ASSAY_SCALAR(type, field.rows), \
+        ASSAY_SCALAR(type, field.columns)
+
 /* Contract errors of `weights`, argument `name` ("w") of op: it has rows and columns, its format is
  * a grouped one, and the planes are what the format asks for. */
 ASSAY_MUST_USE assay_status grouped_check(assay_context *context, const char *op, const char *name,

@@ -15,7 +15,7 @@
 #define ASSAY_LINEAR_GROUPED_MMA_CUH
 
 #include "ops/linear/linear_split.cuh"
-#include "ops/linear_grouped/grouped_planes.cuh"
+#include "ops/linear_grouped/grouped_steps.cuh"
 #include "ops/linear_grouped/linear_grouped_routes.h"
 
 enum {
@@ -44,34 +44,43 @@ struct mma_call {
 /* ---- x -------------------------------------------------------------------------------------- */
 
 /* x as [unit][tile of 8 rows][plane][slice / 2][lane][4 words]: word 2 (slice % 2) + r is register
- * r of mma. A thread makes a lane's words of two slices: 8 columns of one row. */
+ * r of mma. A thread makes a lane's words of a unit: 16 columns of one row. */
 template <int bits> SIMT_KERNEL(linear_grouped_order)(struct mma_call p, unsigned char *to)
 {
-    int64_t items = p.units * p.x_tiles * 2 * MMA_LANES;
+    int64_t items = p.units * p.x_tiles * MMA_LANES;
     int64_t i = static_cast<int64_t>(simt_block_index().x) * simt_block_extent().x + simt_thread();
     int64_t step = static_cast<int64_t>(simt_grid_extent().x) * simt_block_extent().x;
     for (; i < items; i += step) {
-        int lane = static_cast<int>(i % MMA_LANES), half = static_cast<int>(i / MMA_LANES % 2);
-        int64_t tile = i / MMA_LANES / 2 % p.x_tiles, unit = i / MMA_LANES / 2 / p.x_tiles;
-        int64_t row = 8 * tile + lane / 4, k = unit * MMA_UNIT;
-        k += bits == 8 ? 32 * half + lane % 4 * 8 : lane % 4 * 16 + 8 * half;
-        float x[ROW_CHUNK] = {0, 0, 0, 0, 0, 0, 0, 0};
-        uint16_t high[ROW_CHUNK], low[ROW_CHUNK];
-        if (row < p.rows)
-            row_load_chunk<true>(p.x, linear_row(p.x, row), k, p.inner, x);
-        SIMT_UNROLL for (int j = 0; j < ROW_CHUNK; j++) linear_split_value(x[j], &high[j], &low[j]);
-        struct simt_words words[2];
-        SIMT_UNROLL for (int j = 0; j < 4; j++)
+        int lane = static_cast<int>(i % MMA_LANES);
+        int64_t tile = i / MMA_LANES % p.x_tiles, unit = i / MMA_LANES / p.x_tiles;
+        int64_t row = 8 * tile + lane / 4;
+        float x[GROUPED_QUAD] = {};
+        uint16_t high[GROUPED_QUAD], low[GROUPED_QUAD];
+        SIMT_UNROLL for (int half = 0; half < 2; half++)
         {
-            int first = bits == 8 ? j / 2 * 4 + j % 2 : j, second = first + (bits == 8 ? 2 : 4);
-            words[0].word[j] = high[first] | static_cast<uint32_t>(high[second]) << 16;
-            words[1].word[j] = low[first] | static_cast<uint32_t>(low[second]) << 16;
+            int k = bits == 8 ? 32 * half + lane % 4 * 8 : lane % 4 * GROUPED_QUAD + 8 * half;
+            if (row < p.rows)
+                row_load_chunk<true>(p.x, linear_row(p.x, row), unit * MMA_UNIT + k, p.inner,
+                                     x + 8 * half);
         }
-        int64_t at = (unit * p.x_tiles + tile) * p.num_planes * MMA_FRAGMENT +
-                     half * MMA_LANES * 4 + lane * 4;
-        if (p.num_planes == 2)
-            simt_store16(to + 4 * at, words[1]);
-        simt_store16(to + 4 * (at + (p.num_planes - 1) * MMA_FRAGMENT), words[0]);
+        SIMT_UNROLL for (int j = 0; j < GROUPED_QUAD; j++)
+            linear_split_value(x[j], &high[j], &low[j]);
+        SIMT_UNROLL for (int half = 0; half < 2; half++)
+        {
+            struct simt_words words[2];
+            SIMT_UNROLL for (int j = 0; j < 4; j++)
+            {
+                int first = grouped_low_column<bits>(half, j),
+                    second = grouped_high_column<bits>(half, j);
+                words[0].word[j] = high[first] | static_cast<uint32_t>(high[second]) << 16;
+                words[1].word[j] = low[first] | static_cast<uint32_t>(low[second]) << 16;
+            }
+            int64_t at = (unit * p.x_tiles + tile) * p.num_planes * MMA_FRAGMENT +
+                         half * MMA_LANES * 4 + lane * 4;
+            if (p.num_planes == 2)
+                simt_store16(to + 4 * at, words[1]);
+            simt_store16(to + 4 * (at + (p.num_planes - 1) * MMA_FRAGMENT), words[0]);
+        }
     }
 }
 
@@ -111,7 +120,7 @@ static inline struct mma_call mma_call_of(const struct assay_linear_grouped_args
 static inline assay_status mma_order_x(struct mma_call *p, struct simt_launch *launch)
 {
     enum { THREADS = 256, MAX_BLOCKS = 4096 };
-    int64_t most = MAX_BLOCKS, items = p->units * p->x_tiles * 2 * MMA_LANES;
+    int64_t most = MAX_BLOCKS, items = p->units * p->x_tiles * MMA_LANES;
     int64_t blocks = (items + THREADS - 1) / THREADS;
     unsigned char *memory = static_cast<unsigned char *>(launch->workspace);
     p->ordered = memory;
@@ -120,7 +129,9 @@ static inline assay_status mma_order_x(struct mma_call *p, struct simt_launch *l
     launch->shared_bytes = 0;
     if (p->w.bits == 8)
         return SIMT_LAUNCH(launch, linear_grouped_order<8>, *p, memory);
-    return SIMT_LAUNCH(launch, linear_grouped_order<4>, *p, memory);
+    if (p->w.bits == 4)
+        return SIMT_LAUNCH(launch, linear_grouped_order<4>, *p, memory);
+    return SIMT_LAUNCH(launch, linear_grouped_order<5>, *p, memory); /* and of q6g64 */
 }
 
 /* ---- shapes --------------------------------------------------------------------------------- */
@@ -258,36 +269,6 @@ SIMT_DEVICE void mma_stage(const struct mma_call &p, const struct mma_source &fr
     mma_stage_x<shape>(p, from, stage, unit);
 }
 
-/* ---- codes ---------------------------------------------------------------------------------- */
-
-/* Codes of a word of the base plane, and its bits of the high plane, as pairs of bf16: 128 + u is
- * put together from bits, the offset subtracted exactly. 4 to 6 bits: columns i and i + 4, i = 0 ..
- * 3. 8 bits: columns 0 and 2, 1 and 3; the sign bit makes 256 of 128. */
-template <int bits>
-SIMT_DEVICE void mma_pairs(uint32_t magic, uint32_t word, uint32_t high, uint32_t *pairs)
-{
-    if (bits == 8) {
-        SIMT_UNROLL for (int i = 0; i < 2; i++)
-        {
-            uint32_t w = word >> 8 * i;
-            pairs[i] = simt_bf16x2_subtract((w & 0x007f007fu) | magic, (w & 0x00800080u) | magic);
-        }
-        return;
-    }
-    uint32_t spread =
-        bits == 5 ? (high | high << 12) & 0x000f000fu : simt_permute_bytes(high, 0, 0x4140);
-    const uint32_t offset = 0x00010001u << (bits - 1);
-    SIMT_UNROLL for (int i = 0; i < 4; i++)
-    {
-        uint32_t u = (word >> 4 * i & 0x000f000fu) | magic;
-        if (bits == 5)
-            u |= spread << (4 - i) & 0x00100010u;
-        if (bits == 6)
-            u |= (i < 2 ? spread << (4 - 2 * i) : spread >> (2 * i - 4)) & 0x00300030u;
-        pairs[i] = simt_bf16x2_subtract(u, 0x43004300u | offset);
-    }
-}
-
 /* The same bytes as elements of two sizes. */
 struct mma_memory {
     struct simt_shared<uint32_t> words;
@@ -306,18 +287,17 @@ SIMT_DEVICE void mma_row_pairs(uint32_t magic, const struct mma_memory &stage, i
         int piece = 2 * (unit * shape::groups + group) + t / 2;
         int at = 2 * (row * shape::pieces + (piece ^ mma_turn<shape>(row))) + t % 2;
         uint64_t base = stage.doubles.load(at + eighth * 16 * shape::pieces);
+        uint32_t words[2] = {static_cast<uint32_t>(base), static_cast<uint32_t>(base >> 32)};
         uint32_t high = 0;
         if (shape::bits == 5)
             high = stage.words.load(shape::high_at + row * shape::high + unit * 2 + t / 2 +
                                     eighth * 8 * shape::high) >>
-                   t % 2 * 16;
+                       t % 2 * 16 &
+                   0xffff;
         if (shape::bits == 6)
             high = stage.words.load(shape::high_at + row * shape::high + unit * 4 + t +
                                     eighth * 8 * shape::high);
-        SIMT_UNROLL for (int i = 0; i < 2; i++)
-            mma_pairs<shape::bits>(magic, static_cast<uint32_t>(base >> 32 * i),
-                                   shape::bits == 5 ? high >> 8 * i & 0xff : high >> 16 * i,
-                                   pairs + (shape::bits == 8 ? 4 * group + 2 * i : 4 * i));
+        grouped_pairs<shape::bits>(magic, words, high, pairs + 4 * group);
     }
 }
 

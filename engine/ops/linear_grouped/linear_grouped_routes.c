@@ -129,8 +129,8 @@ static const struct assay_boundary boundaries_gemv[] = {{"K", 16},  {"K", 32},  
                                                         {"K", 128}, {"K", 1024}, {"N", 4},
                                                         {"N", 8},   {"N", 32},   {NULL, 0}};
 static const struct assay_boundary boundaries_small[] = {
-    {"T", 8},   {"K", 32}, {"K", 64},  {"K", 128}, {"K", 256},
-    {"K", 512}, {"N", 48}, {"N", 144}, {"N", 288}, {NULL, 0}};
+    {"T", 8},   {"T", 16}, {"K", 32}, {"K", 64}, {"K", 128}, {"K", 256},
+    {"K", 512}, {"N", 16}, {"N", 32}, {"N", 40}, {"N", 64},  {NULL, 0}};
 static const struct assay_boundary boundaries_tiled[] = {
     {"T", 64}, {"K", 32}, {"K", 64}, {"K", 256}, {"N", 64}, {"N", 128}, {"N", 256}, {NULL, 0}};
 static const struct assay_boundary boundaries_generic[] = {
@@ -193,11 +193,15 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_linear_grouped_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {GROUPED_SCALARS(struct assay_linear_grouped_args, w),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_linear_grouped = {
     .name = "linear_grouped",
     .summary = "y[t,n] = sum_k x[t,k] * code[n,k] * scale[n,k/group] [+ residual[t,n]]",
     .args_bytes = sizeof(struct assay_linear_grouped_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -36,7 +36,7 @@ enum { ASSAY_LINEAR_PAIR_MAX = 4 };
 
 struct assay_linear_pair_args {
     struct assay_tensor x;                         /* [T, K] bf16, f32 */
-    int num_products;                              /* 2 .. 4 */
+    int64_t num_products;                          /* 2 .. 4 */
     struct assay_weights w[ASSAY_LINEAR_PAIR_MAX]; /* N_i rows, K columns; any format */
     struct assay_tensor y[ASSAY_LINEAR_PAIR_MAX];  /* [T, N_i] bf16, f32 */
 };

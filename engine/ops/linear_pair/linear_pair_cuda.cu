@@ -165,7 +165,7 @@ static assay_status gemv_launch(const void *args, struct simt_launch *launch)
     int64_t blocks[ROWS_MAX];
     bool is_aligned = true;
     int most_warps = 1;
-    p.num_products = a->num_products;
+    p.num_products = static_cast<int>(a->num_products);
     launch->shared_bytes = 0;
     for (int i = 0; i < p.num_products; i++)
         share[i] = add_product(&p, i, a);

@@ -44,17 +44,17 @@ static assay_status validate(assay_context *context, const void *arguments)
     const struct assay_linear_pair_args *a = arguments;
     const char *op = "linear_pair";
     if (a->num_products < 2 || a->num_products > ASSAY_LINEAR_PAIR_MAX)
-        return assay_refuse(context, ASSAY_E_ARG, op, "num_products", "must be 2 to %d, is %d",
-                            ASSAY_LINEAR_PAIR_MAX, a->num_products);
+        return assay_refuse(context, ASSAY_E_ARG, op, "num_products", "must be 2 to %d, is %lld",
+                            ASSAY_LINEAR_PAIR_MAX, (long long)a->num_products);
     ASSAY_TRY(assay_check_tensor(context, op, "x", &a->x, 2, 2, ASSAY_FORMATS_FLOAT, false));
     for (int i = 0; i < a->num_products; i++)
         ASSAY_TRY(validate_product(context, a, i));
-    for (int i = a->num_products; i < ASSAY_LINEAR_PAIR_MAX; i++)
+    for (int64_t i = a->num_products; i < ASSAY_LINEAR_PAIR_MAX; i++)
         if (a->w[i].base.data != NULL || a->w[i].high.data != NULL || a->w[i].scales.data != NULL ||
             a->y[i].data != NULL)
             return assay_refuse(context, ASSAY_E_ARG, op,
                                 a->y[i].data != NULL ? y_names[i] : w_names[i],
-                                "must be absent with %d products", a->num_products);
+                                "must be absent with %lld products", (long long)a->num_products);
     for (int i = 0; i < a->num_products; i++)
         ASSAY_TRY(validate_aliases(context, a, i));
     return ASSAY_OK;
@@ -212,11 +212,20 @@ static const struct assay_argument arguments[] = {
     ARGUMENTS_OF(3),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {
+    ASSAY_SCALAR(struct assay_linear_pair_args, num_products),
+    GROUPED_SCALARS(struct assay_linear_pair_args, w[0]),
+    GROUPED_SCALARS(struct assay_linear_pair_args, w[1]),
+    GROUPED_SCALARS(struct assay_linear_pair_args, w[2]),
+    GROUPED_SCALARS(struct assay_linear_pair_args, w[3]),
+    {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_linear_pair = {
     .name = "linear_pair",
     .summary = "y[i][t,n] = sum_k x[t,k] * w[i][n,k], i < num_products",
     .args_bytes = sizeof(struct assay_linear_pair_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -55,7 +55,7 @@ assay_status SIMD_NAME(linear_pair_route)(assay_context *context, const void *ar
     int64_t tokens = a->x.extent[0];
     if (tokens == 0)
         return ASSAY_OK;
-    struct call c = {.num_products = a->num_products};
+    struct call c = {.num_products = (int)a->num_products};
     float *memory = workspace;
     for (int i = 0; i < a->num_products; i++) {
         const struct product_part *ready = ready_for(&c, a, i);

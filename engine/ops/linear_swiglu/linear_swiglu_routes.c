@@ -174,11 +174,17 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_linear_swiglu_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {
+    GROUPED_SCALARS(struct assay_linear_swiglu_args, gate),
+    GROUPED_SCALARS(struct assay_linear_swiglu_args, up),
+    {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_linear_swiglu = {
     .name = "linear_swiglu",
     .summary = "y = silu(x gate^T) * (x up^T)",
     .args_bytes = sizeof(struct assay_linear_swiglu_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

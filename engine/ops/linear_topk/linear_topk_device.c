@@ -5,6 +5,8 @@
  * merged. A slab is bounded, whatever T and V are; the usual head is one. All in stream order,
  * sizes from shapes alone.
  */
+#include <string.h>
+
 #include "core/core.h"
 #include "ops/linear_topk/linear_topk_routes.h"
 
@@ -79,6 +81,10 @@ static struct plan plan_of(const assay_context *context, const struct assay_line
     struct plan plan = {.slab = slab_of(a, backend)};
     struct any_product product = product_of(a, 0, plan.slab.rows, 0, plan.slab.columns, NULL);
     plan.product = any_product_row(product.op, method, backend);
+    /* The last row, tiled, takes every call: where the device has too little shared memory for it,
+     * by the product's generic row, which is more exact. */
+    if (strcmp(method, "tiled") == 0 && !assay_route_takes(context, plan.product, &product.args))
+        plan.product = any_product_row(product.op, "generic", backend);
     size_t rows = (size_t)plan.slab.rows, k = (size_t)a->values.extent[1];
     size_t parts = (size_t)parts_of(&plan.slab, a->limit);
     size_t reduced = (size_t)parts_of(&plan.slab, (int64_t)(parts * k));
@@ -172,6 +178,14 @@ static size_t shared_bytes(const struct assay_linear_topk_args *a, const char *m
         return shared_bytes(args, #method, backend);                      \
     }
 
+/* See plan_of. */
+#define SHARED_NONE(suffix)                                          \
+    size_t linear_topk_route_tiled_shared_##suffix(const void *args) \
+    {                                                                \
+        (void)args;                                                  \
+        return 0;                                                    \
+    }
+
 #define RUN(method, suffix)                                                                      \
     assay_status linear_topk_route_##method##_##suffix(assay_context *context, const void *args, \
                                                        void *workspace)                          \
@@ -186,7 +200,7 @@ RUN(small, simt)
 RUN(tiled, simt)
 SHARED(gemv, simt, ASSAY_SIMT)
 SHARED(small, simt, ASSAY_SIMT)
-SHARED(tiled, simt, ASSAY_SIMT)
+SHARED_NONE(simt)
 #endif
 
 #if defined(ASSAY_HAVE_CUDA)
@@ -195,7 +209,7 @@ RUN(small, cuda)
 RUN(tiled, cuda)
 SHARED(gemv, cuda, ASSAY_CUDA)
 SHARED(small, cuda, ASSAY_CUDA)
-SHARED(tiled, cuda, ASSAY_CUDA)
+SHARED_NONE(cuda)
 #endif
 
 #endif

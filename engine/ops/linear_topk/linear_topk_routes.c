@@ -218,11 +218,16 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_linear_topk_args, ids, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {GROUPED_SCALARS(struct assay_linear_topk_args, w),
+                                              ASSAY_SCALAR(struct assay_linear_topk_args, limit),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_linear_topk = {
     .name = op,
     .summary = "values, ids = the k largest of sum_k x[t,k] * w[v,k], v < limit",
     .args_bytes = sizeof(struct assay_linear_topk_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

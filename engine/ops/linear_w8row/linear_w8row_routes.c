@@ -93,11 +93,17 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_linear_w8row_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {
+    GROUPED_SCALARS(struct assay_linear_w8row_args, w),
+    ASSAY_SCALAR(struct assay_linear_w8row_args, equalise),
+    {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_linear_w8row = {
     .name = "linear_w8row",
     .summary = "y[t,n] = row[n] * token[t] * sum_k x8[t,k] * w8[n,k], about sum_k x * w",
     .args_bytes = sizeof(struct assay_linear_w8row_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -197,11 +197,19 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT_REACH(call, v_cache, ASSAY_INOUT, reach_slots),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {
+    ASSAY_SCALAR(call, start),       ASSAY_SCALAR(call, rotary_dim),
+    ASSAY_SCALAR(call, theta),       ASSAY_SCALAR(call, sections[0]),
+    ASSAY_SCALAR(call, sections[1]), ASSAY_SCALAR(call, sections[2]),
+    ASSAY_SCALAR(call, unit_offset), ASSAY_SCALAR(call, eps),
+    {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_qk_norm_rope_append = {
     .name = op,
     .summary = "q_out = rope(rmsnorm(q)), k_cache[start + t] = rope(rmsnorm(k)), v_cache = v",
     .args_bytes = sizeof(struct assay_qk_norm_rope_append_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

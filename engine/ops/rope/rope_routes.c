@@ -166,11 +166,19 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_rope_args, y, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_rope_args, rotary_dim),
+                                              ASSAY_SCALAR(struct assay_rope_args, theta),
+                                              ASSAY_SCALAR(struct assay_rope_args, sections[0]),
+                                              ASSAY_SCALAR(struct assay_rope_args, sections[1]),
+                                              ASSAY_SCALAR(struct assay_rope_args, sections[2]),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_rope = {
     .name = "rope",
     .summary = "pairs (i, i + R/2) of each head rotate by p theta^(-2i/R)",
     .args_bytes = sizeof(struct assay_rope_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

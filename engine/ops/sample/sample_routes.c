@@ -200,11 +200,23 @@ static const struct assay_argument arguments[] = {
     ASSAY_ARGUMENT(struct assay_sample_args, ids, ASSAY_OUTPUT),
     {NULL, 0, ASSAY_INPUT, NULL}};
 
+static const struct assay_scalar scalars[] = {ASSAY_SCALAR(struct assay_sample_args, limit),
+                                              ASSAY_SCALAR(struct assay_sample_args, temperature),
+                                              ASSAY_SCALAR(struct assay_sample_args, top_k),
+                                              ASSAY_SCALAR(struct assay_sample_args, top_p),
+                                              ASSAY_SCALAR(struct assay_sample_args, min_p),
+                                              ASSAY_SCALAR(struct assay_sample_args, presence),
+                                              ASSAY_SCALAR(struct assay_sample_args, frequency),
+                                              ASSAY_SCALAR(struct assay_sample_args, seed),
+                                              ASSAY_SCALAR(struct assay_sample_args, step),
+                                              {NULL, 0, ASSAY_SCALAR_FLAG}};
+
 const struct assay_op assay_op_sample = {
     .name = "sample",
     .summary = "ids = draw from softmax(penalised logits / temperature) after top-k, top-p, min-p",
     .args_bytes = sizeof(struct assay_sample_args),
     .arguments = arguments,
+    .scalars = scalars,
     .validate = validate,
     .floor = floor_of,
     .routes = routes,

@@ -118,7 +118,7 @@ static assay_status run(const void *args, enum fault fault)
         return ASSAY_E_MEMORY;
     for (int64_t t = 0; t < rows; t++)
         oracle_get_row(&a->x, t, x + t * inner);
-    int num_products = a->num_products - (fault == LAST_SKIPPED);
+    int num_products = (int)a->num_products - (fault == LAST_SKIPPED);
     for (int i = 0; i < num_products; i++) {
         bool is_stuck = fault == FIRST_TOKEN && i == a->num_products - 1;
         for (int64_t n = 0; n < a->w[i].rows; n++) {
