@@ -74,6 +74,7 @@ run() {
     for seed in ${ASSAY_SEEDS:-1 2 3 4 5}; do
         step "verify.$seed" "$1/assay" verify --backend cuda --seed "$seed"
     done
+    step grid ctest/scripts/grid.sh "$1/assay" cuda "$out/grid"
     step vectors "$1/assay" verify --backend cuda --vectors golden/ops/*/special.vec
     step invariance "$1/assay" verify --backend cuda --invariance
     # shellcheck disable=SC2046 # a list of options
