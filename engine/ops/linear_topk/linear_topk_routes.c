@@ -147,6 +147,10 @@ static bool is_grouped_few_rows(const void *arguments)
 
 /* Parts and the slab of the executor; what a warp's groups are for 8 places and fewer, for 16 ...
  */
+static const struct assay_boundary boundaries_few[] = {
+    {"limit", 64}, {"limit", LINEAR_TOPK_PART_SIMT}, {"limit", 4096}, {"k", 2}, {"K", 64},
+    {NULL, 0}};
+/* Of all rows: those of a slab as well. */
 static const struct assay_boundary boundaries_device[] = {
     {"limit", 64},   {"limit", LINEAR_TOPK_PART_SIMT},
     {"limit", 4096}, {"k", 2},
@@ -160,23 +164,23 @@ static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
     DEVICE_ROUTE("linear_topk.bf16.gemv", linear_topk_route_gemv, .profile = ASSAY_PROFILE_F32,
                  .when = "bf16, T = 1", .accepts = is_bf16_row, .workspace = workspace_gemv,
-                 .boundaries = boundaries_device, .depth = depth_bf16_gemv),
+                 .boundaries = boundaries_few, .depth = depth_bf16_gemv),
     DEVICE_ROUTE("linear_topk.bf16.small", linear_topk_route_small, INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "bf16, T <= 32",
                  .accepts = is_bf16_few_rows, .workspace = workspace_small,
-                 .boundaries = boundaries_device, .depth = depth_bf16_small),
+                 .boundaries = boundaries_few, .depth = depth_bf16_small),
     DEVICE_ROUTE("linear_topk.bf16.tiled", linear_topk_route_tiled, INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "bf16", .accepts = is_bf16,
                  .workspace = workspace_tiled, .boundaries = boundaries_device,
                  .depth = depth_bf16_tiled),
     DEVICE_ROUTE("linear_topk.grouped.gemv", linear_topk_route_gemv, .profile = ASSAY_PROFILE_F32,
                  .when = "grouped formats, T = 1, K <= 32768", .accepts = is_grouped_row,
-                 .workspace = workspace_gemv, .boundaries = boundaries_device,
+                 .workspace = workspace_gemv, .boundaries = boundaries_few,
                  .depth = depth_grouped_gemv),
     DEVICE_ROUTE("linear_topk.grouped.small", linear_topk_route_small, INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "grouped formats, T <= 32",
                  .accepts = is_grouped_few_rows, .workspace = workspace_small,
-                 .boundaries = boundaries_device, .depth = depth_grouped_small),
+                 .boundaries = boundaries_few, .depth = depth_grouped_small),
     DEVICE_ROUTE("linear_topk.grouped.tiled", linear_topk_route_tiled, INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "grouped formats", .accepts = is_grouped,
                  .workspace = workspace_tiled, .boundaries = boundaries_device,

@@ -70,8 +70,8 @@ static void adjust(struct assay_case *c)
     fit_route(c);
     if (c->layout == CASE_INPLACE) /* y is r */
         case_set(c, "y", ASSAY_F32);
-    bool is_slow = strstr(c->route, ".simt") != NULL; /* the executor */
-    product_case_shorten(c, is_slow ? 80000 : 500000);
+    bool is_slow = strstr(c->route, ".simt") != NULL;  /* the executor */
+    product_case_shorten(c, is_slow ? 90000 : 500000); /* N = 145 stays */
 }
 
 static bool exact(const struct assay_case *c)
