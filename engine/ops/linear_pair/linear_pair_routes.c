@@ -15,7 +15,7 @@ static assay_status validate_product(assay_context *context, const struct assay_
                                      int i)
 {
     const char *op = "linear_pair", *w = w_names[i], *y = y_names[i];
-    ASSAY_TRY(matrix_product_check(context, op, w, &a->w[i]));
+    ASSAY_TRY(any_weights_check(context, op, w, &a->w[i]));
     ASSAY_TRY(assay_check_tensor(context, op, y, &a->y[i], 2, 2, ASSAY_FORMATS_FLOAT, true));
     if (a->w[i].columns != a->x.extent[1])
         return assay_refuse(context, ASSAY_E_SHAPE, op, w, "has %lld columns, x has %lld",
@@ -30,8 +30,7 @@ static assay_status validate_aliases(assay_context *context, const struct assay_
     const char *op = "linear_pair";
     ASSAY_TRY(assay_check_alias(context, op, y_names[i], &a->y[i], "x", &a->x, false));
     for (int j = 0; j < a->num_products; j++) {
-        ASSAY_TRY(
-            matrix_product_check_alias(context, op, y_names[i], &a->y[i], w_names[j], &a->w[j]));
+        ASSAY_TRY(any_weights_check_alias(context, op, y_names[i], &a->y[i], w_names[j], &a->w[j]));
         if (j < i)
             ASSAY_TRY(
                 assay_check_alias(context, op, y_names[i], &a->y[i], y_names[j], &a->y[j], false));
@@ -69,7 +68,7 @@ static struct assay_floor floor_of(const void *arguments)
         .operations = 2 * rows * inner * (double)linear_pair_rows(a),
     };
     for (int i = 0; i < a->num_products; i++) {
-        floor.bytes_read += matrix_product_bytes(&a->w[i]);
+        floor.bytes_read += (double)a->w[i].rows * any_weights_row_bytes(&a->w[i]);
         floor.bytes_written +=
             rows * (double)a->w[i].rows * (double)assay_dtype_bytes(a->y[i].dtype);
     }

@@ -13,8 +13,8 @@ static assay_status validate(assay_context *context, const void *arguments)
     const struct assay_linear_swiglu_args *a = arguments;
     const char *op = "linear_swiglu";
     ASSAY_TRY(assay_check_tensor(context, op, "x", &a->x, 2, 2, ASSAY_FORMATS_FLOAT, false));
-    ASSAY_TRY(matrix_product_check(context, op, "gate", &a->gate));
-    ASSAY_TRY(matrix_product_check(context, op, "up", &a->up));
+    ASSAY_TRY(any_weights_check(context, op, "gate", &a->gate));
+    ASSAY_TRY(any_weights_check(context, op, "up", &a->up));
     ASSAY_TRY(assay_check_tensor(context, op, "y", &a->y, 2, 2, ASSAY_FORMATS_FLOAT, true));
     if (a->up.rows != a->gate.rows || a->up.columns != a->gate.columns)
         return assay_refuse(context, ASSAY_E_SHAPE, op, "up",
@@ -25,8 +25,8 @@ static assay_status validate(assay_context *context, const void *arguments)
     ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 0, a->x.extent[0]));
     ASSAY_TRY(assay_check_extent(context, op, "y", &a->y, 1, a->gate.rows));
     ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "x", &a->x, false));
-    ASSAY_TRY(matrix_product_check_alias(context, op, "y", &a->y, "gate", &a->gate));
-    return matrix_product_check_alias(context, op, "y", &a->y, "up", &a->up);
+    ASSAY_TRY(any_weights_check_alias(context, op, "y", &a->y, "gate", &a->gate));
+    return any_weights_check_alias(context, op, "y", &a->y, "up", &a->up);
 }
 
 static struct assay_floor floor_of(const void *arguments)
@@ -36,7 +36,8 @@ static struct assay_floor floor_of(const void *arguments)
     double columns = (double)a->gate.rows;
     return (struct assay_floor){
         .bytes_read = rows * inner * (double)assay_dtype_bytes(a->x.dtype) +
-                      matrix_product_bytes(&a->gate) + matrix_product_bytes(&a->up),
+                      (double)a->gate.rows * any_weights_row_bytes(&a->gate) +
+                      (double)a->up.rows * any_weights_row_bytes(&a->up),
         .bytes_written = rows * columns * (double)assay_dtype_bytes(a->y.dtype),
         .operations = 4 * rows * columns * inner + 5 * rows * columns,
     };

@@ -78,8 +78,7 @@ assay_status SIMD_NAME(linear_swiglu_route)(assay_context *context, const void *
     float *second = (float *)workspace + product_part_floats(&a->x, &a->gate);
     product_part_begin(context, &c.gate, &a->x, &a->gate, &a->y, workspace, NULL);
     product_part_begin(context, &c.up, &a->x, &a->up, &a->y, second, is_shared ? &c.gate : NULL);
-    int64_t row_bytes =
-        (int64_t)(matrix_product_bytes(&a->gate) + matrix_product_bytes(&a->up)) / a->gate.rows;
+    int64_t row_bytes = (int64_t)(any_weights_row_bytes(&a->gate) + any_weights_row_bytes(&a->up));
     c.panel = PANEL_BYTES / row_bytes / STEP_N * STEP_N;
     c.panel = c.panel < STEP_N ? STEP_N : at_most(c.panel, TILE_N);
     int64_t grain = RANGE_WORK / (2 * inner * rows) / STEP_N * STEP_N;

@@ -8,46 +8,6 @@
 #include "numeric/float_words.h"
 #include "ops/linear_grouped/grouped_planes.h"
 
-assay_status matrix_product_check(assay_context *context, const char *op, const char *name,
-                                  const struct assay_weights *weights)
-{
-    if (weights->format != ASSAY_WEIGHT_BF16) {
-        if ((unsigned)weights->format >= ASSAY_NUM_WEIGHT_FORMATS)
-            return assay_refuse(context, ASSAY_E_FORMAT, op, name, "there is no format %d",
-                                (int)weights->format);
-        return grouped_check(context, op, name, weights);
-    }
-    if (weights->rows < 1 || weights->columns < 1)
-        return assay_refuse(context, ASSAY_E_SHAPE, op, name, "must have at least one element");
-    char base[32];
-    snprintf(base, sizeof base, "%s.base", name);
-    ASSAY_TRY(assay_check_tensor(context, op, base, &weights->base, 2, 2, ASSAY_FORMAT(ASSAY_BF16),
-                                 false));
-    ASSAY_TRY(assay_check_extent(context, op, base, &weights->base, 0, weights->rows));
-    ASSAY_TRY(assay_check_extent(context, op, base, &weights->base, 1, weights->columns));
-    if (weights->high.data != NULL || weights->scales.data != NULL)
-        return assay_refuse(context, ASSAY_E_ARG, op, name, "bf16 has no plane but the base");
-    return ASSAY_OK;
-}
-
-assay_status matrix_product_check_alias(assay_context *context, const char *op,
-                                        const char *output_name, const struct assay_tensor *output,
-                                        const char *name, const struct assay_weights *weights)
-{
-    if (weights->format != ASSAY_WEIGHT_BF16)
-        return grouped_check_alias(context, op, output_name, output, name, weights);
-    char base[32];
-    snprintf(base, sizeof base, "%s.base", name);
-    return assay_check_alias(context, op, output_name, output, base, &weights->base, false);
-}
-
-double matrix_product_bytes(const struct assay_weights *weights)
-{
-    double row = weights->format == ASSAY_WEIGHT_BF16 ? 2 * (double)weights->columns
-                                                      : grouped_row_bytes(weights);
-    return (double)weights->rows * row;
-}
-
 double matrix_product_plain(const struct assay_tensor *x, int64_t t, const struct assay_weights *w,
                             int64_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Products y = x W^T with a matrix of any format, for ops that take several of them: linear's where
- * W is bf16, linear_grouped's elsewhere. Argument checks, sizes, and the routes of those ops as
- * parts of another.
+ * W is bf16, linear_grouped's elsewhere. The routes of those ops as parts of another; checks
+ * and sizes are any_product.h's.
  */
 #ifndef ASSAY_MATRIX_PRODUCT_H
 #define ASSAY_MATRIX_PRODUCT_H
@@ -10,22 +10,11 @@
 #include <assay/ops/linear.h>
 #include <assay/ops/linear_grouped.h>
 
+#include "ops/linear_add/any_product.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Contract errors of `weights`, argument `name` of op: grouped_check and the same for bf16. */
-ASSAY_MUST_USE assay_status matrix_product_check(assay_context *context, const char *op,
-                                                 const char *name,
-                                                 const struct assay_weights *weights);
-/* `output` has no byte in common with the matrix. */
-ASSAY_MUST_USE assay_status matrix_product_check_alias(assay_context *context, const char *op,
-                                                       const char *output_name,
-                                                       const struct assay_tensor *output,
-                                                       const char *name,
-                                                       const struct assay_weights *weights);
-/* Bytes that a product must read of the matrix. */
-double matrix_product_bytes(const struct assay_weights *weights);
 
 /* x[t] * row n of W in binary64, k in rising order: what the products' plain routes sum. */
 double matrix_product_plain(const struct assay_tensor *x, int64_t t, const struct assay_weights *w,

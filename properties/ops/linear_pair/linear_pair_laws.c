@@ -235,7 +235,7 @@ Test(linear_pair, errors)
     BAD(ASSAY_E_ARG, "x", a.x.data = NULL);
     BAD(ASSAY_E_ARG, "w[0].high", a.w[0].high.data = NULL);
     BAD(ASSAY_E_ARG, "w[1].base", a.w[1].base.data = NULL);
-    BAD(ASSAY_E_ARG, "w[1]", a.w[1].scales = a.w[0].scales);
+    BAD(ASSAY_E_ARG, "w[1].scales", a.w[1].scales = a.w[0].scales);
     BAD(ASSAY_E_ARG, "y[1]", a.y[1].data = NULL);
     BAD(ASSAY_E_SHAPE, "x", a.x.rank = 1);
     BAD(ASSAY_E_SHAPE, "w[0]", a.x.extent[1] = K - 1);

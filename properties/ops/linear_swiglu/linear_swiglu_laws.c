@@ -311,8 +311,8 @@ Test(linear_swiglu, errors)
     BAD(ASSAY_E_ARG, "gate.scales", a.gate.scales.data = NULL);
     BAD(ASSAY_E_ARG, "gate.high", a.gate.format = ASSAY_WEIGHT_Q4G64);
     BAD(ASSAY_E_ARG, "up.base", a.up.base.data = NULL);
-    BAD(ASSAY_E_ARG, "up", a.up.high = a.gate.high);
-    BAD(ASSAY_E_ARG, "up", a.up.scales = a.gate.scales);
+    BAD(ASSAY_E_ARG, "up.high", a.up.high = a.gate.high);
+    BAD(ASSAY_E_ARG, "up.scales", a.up.scales = a.gate.scales);
     BAD(ASSAY_E_ARG, "y", a.y.data = NULL);
     BAD(ASSAY_E_SHAPE, "x", a.x.rank = 1);
     BAD(ASSAY_E_SHAPE, "x", a.x.extent[0] = -1);
