@@ -113,7 +113,7 @@ struct group {
 
 static bool is_good(const struct hint_case *h)
 {
-    return h->finding == VERDICT_PASS || h->finding == VERDICT_MISTRUSTED;
+    return !verdict_is_failure(h->finding);
 }
 
 static bool is_of(const struct group *g, const struct hint_case *h)

@@ -228,7 +228,7 @@ static void judge(struct plugin_sweep *s, struct plugin_child *child, assay_cont
     verify_case(context, c, &outcome);
     enum verdict_finding finding = outcome.verdict.finding;
     /* MISTRUSTED says that a case is weak, which random cases may be. */
-    if (s->fuzz_end > 0 && finding == VERDICT_MISTRUSTED)
+    if (s->fuzz_end > 0 && !verdict_is_failure(finding) && finding != VERDICT_PASS)
         outcome.refused = true;
     plugin_child_send(child, MESSAGE_OUTCOME, &outcome, sizeof outcome);
     int route = route_index(s, c->route);
@@ -467,7 +467,7 @@ static int report_all(struct plugin_sweep *s)
         fprintf(stderr, "assay: %s: its routes accept no case: nothing was checked\n", s->o->path);
         return TOOL_USAGE;
     }
-    if (verify_report_failed(&s->report) > 0)
+    if (verify_report_bad(&s->report) > 0)
         return TOOL_FAILED;
     return written != TOOL_OK ? written : flushed;
 }

@@ -75,8 +75,7 @@ static bool run_seed(assay_context *context, const struct case_spec *spec,
             continue;
         k->of++;
         k->cases += k->kills == 0;
-        if (outcome.verdict.finding == VERDICT_PASS ||
-            outcome.verdict.finding == VERDICT_MISTRUSTED)
+        if (!verdict_is_failure(outcome.verdict.finding))
             continue;
         if (k->kills++ == 0)
             k->first = outcome;

@@ -42,8 +42,9 @@ void verify_report_add(struct verify_report *report, const struct verify_outcome
         verdict_merge(&row->worst, v);
         return;
     }
-    row->failed += v->finding != VERDICT_MISTRUSTED;
+    row->failed += verdict_is_failure(v->finding);
     row->mistrusted += v->finding == VERDICT_MISTRUSTED;
+    row->not_run += v->finding == VERDICT_NOT_RUN;
     if (row->num_failures == VERIFY_MAX_FAILURES)
         return;
     struct verify_failure *grown =
@@ -55,12 +56,25 @@ void verify_report_add(struct verify_report *report, const struct verify_outcome
         (struct verify_failure){.outcome = *outcome, .smallest = outcome->c};
 }
 
-int64_t verify_report_failed(const struct verify_report *report)
+static int64_t bad_of(const struct verify_row *row)
 {
-    int64_t failed = 0;
+    return row->failed + row->mistrusted + row->not_run;
+}
+
+int64_t verify_report_bad(const struct verify_report *report)
+{
+    int64_t bad = 0;
     for (int i = 0; i < report->num_rows; i++)
-        failed += report->rows[i].failed + report->rows[i].mistrusted;
-    return failed;
+        bad += bad_of(&report->rows[i]);
+    return bad;
+}
+
+int64_t verify_report_not_run(const struct verify_report *report)
+{
+    int64_t not_run = 0;
+    for (int i = 0; i < report->num_rows; i++)
+        not_run += report->rows[i].not_run;
+    return not_run;
 }
 
 int64_t verify_report_cases(const struct verify_report *report)
@@ -88,8 +102,11 @@ static void print_failure(const struct verify_failure *f, const char *plugin)
 {
     char text[CASE_TEXT_BYTES], bound[512];
     const struct verdict *v = &f->outcome.verdict;
-    printf("\n%s %s: %s: %s\n", v->finding == VERDICT_MISTRUSTED ? "MISTRUSTED" : "FAILED",
-           f->outcome.route, verdict_finding_name(v->finding), v->message);
+    const char *heading = v->finding == VERDICT_MISTRUSTED ? "MISTRUSTED"
+                          : v->finding == VERDICT_NOT_RUN  ? "NOT RUN"
+                                                           : "FAILED";
+    printf("\n%s %s: %s: %s\n", heading, f->outcome.route, verdict_finding_name(v->finding),
+           v->message);
     if (v->finding == VERDICT_ELEMENT || v->finding == VERDICT_RELATIVE_L2) {
         verdict_explain(v, bound, sizeof bound);
         printf("  %s\n", bound);
@@ -107,17 +124,17 @@ void verify_report_print(const struct verify_report *report)
         const struct verify_row *r = &report->rows[i];
         const struct verdict *v = &r->worst;
         printf("%-34s %-8s %6lld %5lld  %9.2e %9.2e %5.1f%%  %9.3g %9.3g %9.3g%s\n", r->route,
-               assay_profile_name(r->profile), (long long)r->cases,
-               (long long)(r->failed + r->mistrusted), v->relative_l2, v->allowance,
-               100 * v->worst_ratio, v->ulp_50, v->ulp_99, v->ulp_100,
-               r->mistrusted > 0 ? "  MISTRUSTED" : "");
+               assay_profile_name(r->profile), (long long)r->cases, (long long)bad_of(r),
+               v->relative_l2, v->allowance, 100 * v->worst_ratio, v->ulp_50, v->ulp_99, v->ulp_100,
+               r->mistrusted > 0 ? "  MISTRUSTED"
+               : r->not_run > 0  ? "  NOT RUN"
+                                 : "");
     }
     for (int i = 0; i < report->num_rows; i++)
         for (int k = 0; k < report->rows[i].num_failures; k++)
             print_failure(&report->rows[i].failures[k], report->plugin);
     printf("\n%lld cases, %lld bad, seed %llu, %.1f s\n", (long long)verify_report_cases(report),
-           (long long)verify_report_failed(report), (unsigned long long)report->seed,
-           report->seconds);
+           (long long)verify_report_bad(report), (unsigned long long)report->seed, report->seconds);
 }
 
 /* Infinities and NaN have no JSON number: null. */
@@ -147,16 +164,17 @@ static json_t *row_json(const struct verify_row *r)
     char worst[CASE_TEXT_BYTES] = "";
     if (r->worst_case.spec != NULL)
         case_print(&r->worst_case, worst);
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:o, "
-                     "s:o, s:o, s:o}",
-                     "op", r->op, "route", r->route, "profile", assay_profile_name(r->profile),
-                     "cases", (json_int_t)r->cases, "failed", (json_int_t)r->failed, "mistrusted",
-                     (json_int_t)r->mistrusted, "refused", (json_int_t)r->refused, "mpfr",
-                     (json_int_t)r->mpfr, "relative_l2", number(r->worst.relative_l2), "allowance",
-                     number(r->worst.allowance), "bound_ratio", number(r->worst.worst_ratio),
-                     "worst_case", worst, "ulp_50", number(r->worst.ulp_50), "ulp_99",
-                     number(r->worst.ulp_99), "ulp_100", number(r->worst.ulp_100), "ulp_histogram",
-                     histogram, "seconds", number(r->seconds), "failures", failures);
+    return json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:o, "
+        "s:o, s:o, s:o}",
+        "op", r->op, "route", r->route, "profile", assay_profile_name(r->profile), "cases",
+        (json_int_t)r->cases, "failed", (json_int_t)r->failed, "mistrusted",
+        (json_int_t)r->mistrusted, "not_run", (json_int_t)r->not_run, "refused",
+        (json_int_t)r->refused, "mpfr", (json_int_t)r->mpfr, "relative_l2",
+        number(r->worst.relative_l2), "allowance", number(r->worst.allowance), "bound_ratio",
+        number(r->worst.worst_ratio), "worst_case", worst, "ulp_50", number(r->worst.ulp_50),
+        "ulp_99", number(r->worst.ulp_99), "ulp_100", number(r->worst.ulp_100), "ulp_histogram",
+        histogram, "seconds", number(r->seconds), "failures", failures);
 }
 
 assay_status verify_report_json(const struct verify_report *report, const char *path,
@@ -168,7 +186,7 @@ assay_status verify_report_json(const struct verify_report *report, const char *
     json_t *root =
         json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:o}", "version", ASSAY_VERSION, "seed",
                   (json_int_t)report->seed, "cases", (json_int_t)verify_report_cases(report), "bad",
-                  (json_int_t)verify_report_failed(report), "seconds", report->seconds, "isa",
+                  (json_int_t)verify_report_bad(report), "seconds", report->seconds, "isa",
                   assay_isa_name(assay_isa_detect()), "routes", rows);
     struct assay_new_file file;
     assay_status status = assay_new_file_open(path, &file, error);

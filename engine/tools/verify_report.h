@@ -21,7 +21,7 @@ struct verify_row {
     const char *op;
     const char *route;
     enum assay_profile profile;
-    int64_t cases, failed, mistrusted, refused, mpfr;
+    int64_t cases, failed, mistrusted, not_run, refused, mpfr;
     double seconds;
     struct verdict worst;            /* merged over the cases that passed */
     struct assay_case worst_case;    /* of worst.worst_ratio */
@@ -40,8 +40,10 @@ struct verify_report {
 };
 
 void verify_report_add(struct verify_report *report, const struct verify_outcome *outcome);
-/* Failed and mistrusted cases together. */
-int64_t verify_report_failed(const struct verify_report *report);
+/* Cases that failed, are mistrusted or did not run. */
+int64_t verify_report_bad(const struct verify_report *report);
+/* Those of the bad that had no memory. */
+int64_t verify_report_not_run(const struct verify_report *report);
 int64_t verify_report_cases(const struct verify_report *report);
 /* One case's verdict, its error measures and the worst element's bound. */
 void verify_outcome_print(const struct verify_outcome *outcome);

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     verify_case(context, &c, &outcome);
     enum verdict_finding finding = outcome.verdict.finding;
     /* MISTRUSTED says that a case is weak, which random cases may be. */
-    if (outcome.refused || finding == VERDICT_PASS || finding == VERDICT_MISTRUSTED)
+    if (outcome.refused || !verdict_is_failure(finding))
         return 0;
     char text[CASE_TEXT_BYTES];
     case_print(&c, text);

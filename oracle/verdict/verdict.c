@@ -22,6 +22,11 @@ const char *verdict_finding_name(enum verdict_finding finding)
     return (unsigned)finding < VERDICT_NUM_FINDINGS ? names[finding] : "?";
 }
 
+bool verdict_is_failure(enum verdict_finding finding)
+{
+    return finding != VERDICT_PASS && finding != VERDICT_MISTRUSTED && finding != VERDICT_NOT_RUN;
+}
+
 static void find(struct verdict *v, enum verdict_finding finding, const char *output)
 {
     if (v->finding == VERDICT_PASS) {

@@ -28,7 +28,8 @@
     X(NOT_REPEATED, "not repeated", "a second run gave other bits")                         \
     X(CRASHED, "crashed", "the route ended its process")                                    \
     X(HUNG, "hung", "the route did not return in time")                                     \
-    X(MISTRUSTED, "mistrusted", "the case did not excite what it claims to")
+    X(MISTRUSTED, "mistrusted", "the case did not excite what it claims to")                \
+    X(NOT_RUN, "not run", "there was no memory for the case")
 
 enum verdict_finding {
 #define VERDICT_FINDING_ENUM(enumerator, name, meaning) VERDICT_##enumerator,
@@ -38,6 +39,9 @@ enum verdict_finding {
 };
 
 const char *verdict_finding_name(enum verdict_finding finding);
+/* Whether the route is wrong: no other finding than PASS, MISTRUSTED and NOT_RUN, of which the last
+ * two say nothing about it, and make a run bad all the same. */
+bool verdict_is_failure(enum verdict_finding finding);
 
 #define VERDICT_ULP_BINS \
     24 /* bin b: error in [2^(b-8), 2^(b-7)) ulp of the output format; 0: less */

@@ -13,6 +13,7 @@
 #include <assay/testing.h>
 
 #include "case_runs.h"
+#include "verify.h"
 
 enum { MAX_STEPS = 200, CREATE_STEPS = 4 /* context, pool, its threads, one start */ };
 
@@ -134,6 +135,32 @@ Test(faults, every_op)
         cr_assert(steps > 0, "%s: no route takes the base case", specs[s]->op->name);
     }
     cr_assert(with_workspace > 0, "no workspace failed to grow");
+}
+
+/* Memory that gives out in the first or the second run of a verified case says nothing about the
+ * route, and the case has not run. */
+Test(faults, verdict)
+{
+    const struct case_spec *spec = case_spec_find("linear_swiglu");
+    cr_assert_not_null(spec);
+    struct assay_case c = case_base(spec);
+    int64_t n = 0;
+    for (bool happened = true; happened && n < MAX_STEPS; n++) {
+        assay_context *context;
+        struct assay_error error = {.status = ASSAY_OK};
+        cr_assert(create(&context, &error));
+        struct verify_outcome outcome;
+        assay_fault_after(n + 1);
+        verify_case(context, &c, &outcome);
+        happened = assay_fault_happened();
+        assay_fault_after(0);
+        cr_assert_eq(outcome.verdict.finding, happened ? VERDICT_NOT_RUN : VERDICT_PASS,
+                     "step %lld: %s: %s", (long long)n,
+                     verdict_finding_name(outcome.verdict.finding), outcome.verdict.message);
+        cr_assert_not(verdict_is_failure(outcome.verdict.finding));
+        assay_context_destroy(context);
+    }
+    cr_assert(n > 1 && n < MAX_STEPS, "%lld steps", (long long)n);
 }
 
 /* A fixed arena, and the countdown itself: off, beyond the end, counted from the call on. */

@@ -57,7 +57,7 @@ static bool create_outputs(struct run *r)
         }
         if (!oracle_output_create(&r->outputs[k], r->oracle->outputs[k], b->tensor.dtype,
                                   assay_tensor_count(&b->tensor))) {
-            report(r, VERDICT_MISTRUSTED, "out of memory for the oracle");
+            report(r, VERDICT_NOT_RUN, "out of memory for the oracle");
             return false;
         }
     }
@@ -139,7 +139,8 @@ static void settle(struct run *r, const struct assay_route *route)
     struct oracle_route how = {.profile = route->profile, .depth = route->depth};
     assay_status status = r->oracle->settle(r->trial->args, &how, r->outputs);
     if (status != ASSAY_OK)
-        report(r, VERDICT_MISTRUSTED, "the oracle returned %s", assay_status_name(status));
+        report(r, status == ASSAY_E_MEMORY ? VERDICT_NOT_RUN : VERDICT_MISTRUSTED,
+               "the oracle returned %s", assay_status_name(status));
 }
 
 static void compare_outputs(struct run *r, const struct assay_route *route)
@@ -200,13 +201,14 @@ static void check_repeat(struct run *r)
     struct trial_state *s = r->trial->state;
     unsigned char *first = copy_live(s);
     if (first == NULL) {
-        report(r, VERDICT_NOT_REPEATED, "out of memory for the second run");
+        report(r, VERDICT_NOT_RUN, "out of memory for the second run");
         return;
     }
     trial_restore(r->trial, 1);
     assay_status status = invoke(r);
     if (status != ASSAY_OK)
-        report(r, VERDICT_NOT_REPEATED, "the second run returned %s", assay_status_name(status));
+        report(r, status == ASSAY_E_MEMORY ? VERDICT_NOT_RUN : VERDICT_NOT_REPEATED,
+               "the second run returned %s", assay_status_name(status));
     else
         check_memory(r, 1);
     size_t used = 0;
@@ -227,8 +229,8 @@ static void run_route(struct run *r, const struct assay_route *route)
     uint64_t before = assay_context_route_count(r->context, route->name);
     assay_status status = invoke(r);
     if (status != ASSAY_OK) {
-        report(r, VERDICT_STATUS, "returned %s: %s", assay_status_name(status),
-               assay_context_error(r->context)->message);
+        report(r, status == ASSAY_E_MEMORY ? VERDICT_NOT_RUN : VERDICT_STATUS, "returned %s: %s",
+               assay_status_name(status), assay_context_error(r->context)->message);
         return;
     }
     if (assay_context_route_count(r->context, route->name) != before + 1)
@@ -280,7 +282,8 @@ static void evaluate(struct run *r, const struct assay_route *route)
     assay_status status =
         oracle_evaluate(r->oracle, r->trial->args, &how, r->outputs, &r->outcome->used_mpfr);
     if (status != ASSAY_OK)
-        report(r, VERDICT_MISTRUSTED, "the oracle returned %s", assay_status_name(status));
+        report(r, status == ASSAY_E_MEMORY ? VERDICT_NOT_RUN : VERDICT_MISTRUSTED,
+               "the oracle returned %s", assay_status_name(status));
 }
 
 void verify_case(assay_context *context, const struct assay_case *c, struct verify_outcome *outcome)
@@ -297,7 +300,7 @@ void verify_case(assay_context *context, const struct assay_case *c, struct veri
     if (r.oracle == NULL)
         report(&r, VERDICT_MISTRUSTED, "there is no oracle '%s'", c->spec->oracle_name);
     else if (!trial_create(&trial, c))
-        report(&r, VERDICT_MISTRUSTED, "out of memory for the case");
+        report(&r, VERDICT_NOT_RUN, "out of memory for the case");
     else if (prepare(&r, &route) && create_outputs(&r)) {
         evaluate(&r, route);
         if (outcome->verdict.finding == VERDICT_PASS)

@@ -5,10 +5,10 @@
 #include "cuda/executor/executor_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "core/core.h"
-#include "core/random.h"
 
 /* A kernel's frames are small; the room is for a fault's message under AddressSanitizer. */
 enum { STACK_BYTES = 128 * 1024, GUARD_BYTES = 4096 };
@@ -24,9 +24,15 @@ uint64_t simt_next_seed(void)
     return text != NULL ? strtoull(text, NULL, 10) : ++count;
 }
 
+/* A number below n < 2^32. The mixing function is that of splitmix64 (Steele, Lea, Flood, 2014): a
+ * draw at each switch of threads has to be cheap, and no value depends on it. */
 static int64_t draw_below(struct launch_state *l, int64_t n)
 {
-    return (int64_t)(random_u64(l->seed, l->draws++) % (uint64_t)n);
+    uint64_t x = l->seed + ++l->draws * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 31;
+    return (int64_t)((x >> 32) * (uint64_t)n >> 32);
 }
 
 /* ---- threads of a block --------------------------------------------------------------------- */
@@ -82,6 +88,7 @@ static void begin_block(struct launch_state *l)
     l->at_barrier = 0;
     l->exited = 0;
     l->num_ready = l->num_threads;
+    memset(l->at_warp, 0, (size_t)l->num_warps * sizeof *l->at_warp);
     for (int i = 0; i < l->num_threads; i++) {
         struct simt_thread *t = &l->threads[i];
         *t = (struct simt_thread){.launch = l,
@@ -196,6 +203,7 @@ static bool allocate(struct launch_state *l)
     l->num_warps = (l->num_threads + SIMT_WARP_LANES - 1) / SIMT_WARP_LANES;
     l->threads = assay_alloc_zero((size_t)l->num_threads, sizeof *l->threads);
     l->ready = assay_alloc_zero((size_t)l->num_threads, sizeof *l->ready);
+    l->at_warp = assay_alloc_zero((size_t)l->num_warps, sizeof *l->at_warp);
     l->shared_used = (uint32_t)l->launch->shared_bytes;
     /* A route has said what it takes by simt_measure. */
     const bool is_measured = l->shared_used > 0 && l->launch->shared_limit > 0;
@@ -203,9 +211,11 @@ static bool allocate(struct launch_state *l)
     if (l->shared_capacity > shared_limit(l->launch))
         l->shared_capacity = (uint32_t)shared_limit(l->launch);
     l->shared = assay_alloc_aligned(l->shared_capacity);
-    l->shadow = assay_alloc_zero(l->shared_capacity, sizeof *l->shadow);
-    return l->threads != NULL && l->ready != NULL && l->shared != NULL && l->shadow != NULL &&
-           global_begin(l) && map_stacks(l);
+    size_t num_chunks = l->shared_capacity / SHADOW_CHUNK + 1;
+    l->shadow = assay_alloc_zero(num_chunks * SHADOW_CHUNK, sizeof *l->shadow);
+    l->chunks = assay_alloc_zero(num_chunks, sizeof *l->chunks);
+    return l->threads != NULL && l->ready != NULL && l->at_warp != NULL && l->shared != NULL &&
+           l->shadow != NULL && l->chunks != NULL && global_begin(l) && map_stacks(l);
 }
 
 static void release(struct launch_state *l)
@@ -214,8 +224,10 @@ static void release(struct launch_state *l)
         munmap(l->stacks, l->stacks_bytes);
     assay_free(l->threads);
     assay_free(l->ready);
+    assay_free(l->at_warp);
     assay_free(l->shared);
     assay_free(l->shadow);
+    assay_free(l->chunks);
     assay_free(l->records);
     assay_free(l->copies);
     global_end(l);

@@ -29,17 +29,17 @@ static bool agree(const struct simt_thread *a, const struct simt_thread *b)
            (p->operation == WARP_SYNC || simt_same_site(a->site, b->site));
 }
 
-/* Whether all lanes of the request have come. */
+/* Whether all lanes of the request have come, with the same request. */
 static bool is_complete(struct simt_thread *t)
 {
+    uint32_t mask = t->request.mask;
+    if ((t->launch->at_warp[t->warp] & mask) != mask)
+        return false;
     int count;
     struct simt_thread *lanes = warp_of(t, &count);
-    for (int i = 0; i < SIMT_WARP_LANES; i++) {
-        if ((t->request.mask >> i & 1) == 0)
-            continue;
-        if (i >= count || lanes[i].state != THREAD_AT_WARP || !agree(t, &lanes[i]))
+    for (int i = 0; i < count; i++)
+        if ((mask >> i & 1) != 0 && !agree(t, &lanes[i]))
             return false;
-    }
     return true;
 }
 
@@ -103,6 +103,7 @@ static void carry_out(struct simt_thread *t)
         tensor_core_mma(lanes);
         break;
     }
+    t->launch->at_warp[t->warp] &= ~mask;
     for (int i = 0; i < count; i++)
         if ((mask >> i & 1) != 0)
             thread_make_ready(&lanes[i]);
@@ -119,6 +120,7 @@ static uint64_t meet(struct warp_request request, struct simt_site site)
     t->request = request;
     t->site = site;
     t->state = THREAD_AT_WARP;
+    t->launch->at_warp[t->warp] |= UINT32_C(1) << t->lane;
     if (is_complete(t))
         carry_out(t);
     thread_wait(t);

@@ -11,6 +11,12 @@
 
 static const struct simt_site nowhere = {NULL, 0};
 
+/* The bytes for which the entry of this one stands. */
+static uint32_t grain_at(const struct launch_state *l, uint32_t offset)
+{
+    return l->chunks[offset / SHADOW_CHUNK].grain;
+}
+
 static int new_copy(struct launch_state *l)
 {
     if (l->num_copies == l->copy_capacity) {
@@ -55,8 +61,9 @@ void simt_host_copy(struct simt_array array, int64_t at, const void *source, int
                                             .site = site};
     t->copies = index;
     memset(destination, 0xff, (size_t)bytes);
-    for (int i = 0; i < bytes; i++)
-        l->shadow[array.offset + at + i].copy = index;
+    uint32_t first = array.offset + (uint32_t)at;
+    for (uint32_t i = 0; i < (uint32_t)bytes; i += grain_at(l, first + i))
+        l->shadow[first + i].copy = index;
 }
 
 void simt_host_copy_commit(void)
@@ -72,8 +79,9 @@ static void land(struct simt_thread *t, const struct copy_record *c)
     memset(destination, 0, (size_t)c->bytes);
     if (c->valid > 0)
         memcpy(destination, c->source, (size_t)c->valid);
-    for (int i = 0; i < c->bytes; i++) {
-        struct shadow_byte *s = &l->shadow[c->array.offset + c->at + i];
+    uint32_t first = c->array.offset + (uint32_t)c->at;
+    for (uint32_t i = 0; i < (uint32_t)c->bytes; i += grain_at(l, first + i)) {
+        struct shadow_byte *s = &l->shadow[first + i];
         s->copy = -1;
         s->writer = t->rank;
         s->write_epoch = l->epoch;

@@ -5,6 +5,8 @@
 #ifndef ASSAY_CUDA_EXECUTOR_STATE_H
 #define ASSAY_CUDA_EXECUTOR_STATE_H
 
+#include <string.h>
+
 #include "cuda/executor/executor.h"
 #include "cuda/executor/fiber.h"
 
@@ -48,9 +50,9 @@ struct access_record {
     struct simt_site site;
 };
 
-/* A byte of shared memory. */
+/* What is known of a byte of shared memory, or of a grain of bytes (below). */
 struct shadow_byte {
-    uint32_t write_epoch;  /* of the last plain write; below first_epoch: not in this block */
+    uint32_t write_epoch;  /* of the last plain write */
     uint32_t access_epoch; /* of the records */
     uint32_t write_clock;
     int writer;
@@ -58,6 +60,16 @@ struct shadow_byte {
     int records; /* reads and atomics, -1: none */
     int copy;    /* in flight to here, -1: none */
     bool is_written;
+};
+
+/* 16 bytes from a multiple of 16 on. Each run of `grain` of them has been touched as a whole only,
+ * so that the entry of its first byte stands for all. An access to a part of a run halves the
+ * grains; writing the chunk at once joins them. */
+enum { SHADOW_CHUNK = 16 };
+
+struct shadow_chunk {
+    uint32_t first_epoch; /* of the block that touched it last */
+    uint32_t grain;       /* 1, 2, 4, 8 or 16 */
 };
 
 /* A cp.async between issue and wait. */
@@ -102,6 +114,7 @@ struct launch_state {
     struct simt_thread *threads;
     int *ready; /* ranks of the threads that can run, in no order */
     int num_ready, at_barrier, exited;
+    uint32_t *at_warp; /* of each warp: the lanes that wait at a warp operation */
     unsigned char *stacks;
     size_t stacks_bytes;
 
@@ -112,7 +125,8 @@ struct launch_state {
      * first_epoch, so nothing needs clearing between blocks. */
     uint32_t epoch, first_epoch;
     unsigned char *shared;
-    struct shadow_byte *shadow;
+    struct shadow_byte *shadow;            /* of each byte; in use: the first of each grain */
+    struct shadow_chunk *chunks;           /* of each 16 bytes */
     uint32_t shared_used, shared_capacity; /* dynamic bytes first, then the static arrays */
     struct static_array arrays[MAX_STATIC_ARRAYS];
     int num_arrays;
@@ -122,8 +136,10 @@ struct launch_state {
     int num_copies, copy_capacity;
 
     struct global_byte **global; /* of each region; NULL: not watched */
+    bool *is_alone;              /* of each region: it shares no byte with another */
+    int last_region;             /* touched last, -1: none */
     struct simt_site sites[MAX_SITES];
-    int num_sites;
+    int num_sites, last_site; /* the one that was looked for last */
 
     /* The first read of this epoch that found a byte nobody had written. It is a fault when the
      * epoch ends; a write in the same epoch makes it a race instead, whichever came first. */
@@ -139,8 +155,18 @@ extern _Thread_local struct simt_thread *simt_current;
 
 /* ---- fault.c -------------------------------------------------------------------------------- */
 
-struct simt_site simt_site(const char *file, int line);
-bool simt_same_site(struct simt_site a, struct simt_site b);
+/* Each access makes and compares places: the file is as __FILE__ gives it until a report names it.
+ */
+static inline struct simt_site simt_site(const char *file, int line)
+{
+    return (struct simt_site){file, line};
+}
+
+static inline bool simt_same_site(struct simt_site a, struct simt_site b)
+{
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
 /* Records the launch's first fault. thread: -1 for none. */
 void fault_record(struct launch_state *l, enum simt_fault_kind kind, int thread,
                   struct simt_site site, struct simt_site other, const char *format, ...)

@@ -18,15 +18,11 @@ const char *simt_fault_name(enum simt_fault_kind kind)
     return (unsigned)kind < SIMT_NUM_FAULTS ? names[kind] : "?";
 }
 
-struct simt_site simt_site(const char *file, int line)
+/* For people: the file's name without its folders. */
+static struct simt_site named(struct simt_site site)
 {
-    const char *slash = strrchr(file, '/');
-    return (struct simt_site){slash != NULL ? slash + 1 : file, line};
-}
-
-bool simt_same_site(struct simt_site a, struct simt_site b)
-{
-    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+    const char *slash = site.file != NULL ? strrchr(site.file, '/') : NULL;
+    return (struct simt_site){slash != NULL ? slash + 1 : site.file, site.line};
 }
 
 static void record(struct launch_state *l, enum simt_fault_kind kind, int thread,
@@ -35,6 +31,8 @@ static void record(struct launch_state *l, enum simt_fault_kind kind, int thread
 {
     if (l->fault.kind != SIMT_FAULT_NONE)
         return;
+    site = named(site);
+    other = named(other);
     l->fault = (struct simt_fault){.kind = kind,
                                    .site = site,
                                    .other = other,

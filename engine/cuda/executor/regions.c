@@ -64,17 +64,34 @@ static const struct simt_region *nearest(const struct simt_launch *launch,
     return best;
 }
 
-void simt_global_touch(const void *address, size_t bytes, enum simt_access access, const char *file,
-                       int line)
+/* Whether the bytes lie in a region, and whether one of theirs may be written. The region that was
+ * touched last is asked first: where it shares no byte with another it answers for all. */
+static bool find(struct launch_state *l, const void *address, size_t bytes, bool *writable)
 {
-    const struct simt_launch *launch = simt_current->launch->launch;
-    bool found = false, writable = false;
+    const struct simt_launch *launch = l->launch;
+    const int last = l->last_region;
+    if (last >= 0 && l->is_alone[last] && lies_in(&launch->regions[last], address, bytes)) {
+        *writable = launch->regions[last].writable;
+        return true;
+    }
+    bool found = false;
+    *writable = false;
     for (int i = 0; i < launch->num_regions; i++) {
         if (!lies_in(&launch->regions[i], address, bytes))
             continue;
         found = true;
-        writable = writable || launch->regions[i].writable;
+        *writable = *writable || launch->regions[i].writable;
+        l->last_region = i;
     }
+    return found;
+}
+
+void simt_global_touch(const void *address, size_t bytes, enum simt_access access, const char *file,
+                       int line)
+{
+    struct launch_state *l = simt_current->launch;
+    const struct simt_launch *launch = l->launch;
+    bool writable, found = find(l, address, bytes, &writable);
     bool reads = access == SIMT_READ || access == SIMT_READ_ONLY;
     if (!found || (!reads && !writable)) {
         const struct simt_region *r = nearest(launch, address);

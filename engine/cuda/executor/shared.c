@@ -3,6 +3,9 @@
  * Shared memory of the running block: what each byte's past is, and whether the next access may
  * follow it.
  *
+ * Bytes of one past share one entry (struct shadow_chunk), so that an access of 16 bytes to what 16
+ * bytes at a time have touched costs as much as one of a byte.
+ *
  * Two accesses are ordered when one thread makes both, when a block barrier lies between, or when
  * both threads are lanes of one warp and warp synchronisations lead from the first to the second
  * (vector clocks of 32 entries). Per byte the last plain write is kept, and of the reads and
@@ -173,7 +176,22 @@ static void check_records(const struct access *a, const struct shadow_byte *s)
     }
 }
 
-/* Appends a record of this access unless the byte's list says as much already. */
+/* Places a record before list `next`. */
+static int new_record(struct launch_state *l, struct access_record record)
+{
+    if (l->num_records == l->record_capacity) {
+        int capacity = l->record_capacity > 0 ? 2 * l->record_capacity : 1024;
+        struct access_record *grown = assay_resize(l->records, (size_t)capacity, sizeof *grown);
+        if (grown == NULL)
+            fault_out_of_memory();
+        l->records = grown;
+        l->record_capacity = capacity;
+    }
+    l->records[l->num_records] = record;
+    return l->num_records++;
+}
+
+/* Adds a record of this access unless the byte's list says as much already. */
 static void remember(const struct access *a, struct shadow_byte *s)
 {
     struct simt_thread *t = simt_current;
@@ -197,28 +215,14 @@ static void remember(const struct access *a, struct shadow_byte *s)
             return; /* whoever conflicts with this access conflicts with one of those two warps' */
         foreign_warp = warp;
     }
-    if (l->num_records == l->record_capacity) {
-        int capacity = l->record_capacity > 0 ? 2 * l->record_capacity : 1024;
-        struct access_record *grown = assay_resize(l->records, (size_t)capacity, sizeof *grown);
-        if (grown == NULL)
-            fault_out_of_memory();
-        l->records = grown;
-        l->record_capacity = capacity;
-    }
-    l->records[l->num_records] =
-        (struct access_record){s->records, t->rank, t->clock[t->lane], is_atomic, a->site};
-    s->records = l->num_records++;
+    s->records = new_record(
+        l, (struct access_record){s->records, t->rank, t->clock[t->lane], is_atomic, a->site});
 }
 
-static void touch_byte(const struct access *a, struct shadow_byte *s)
+static void touch_grain(const struct access *a, struct shadow_byte *s)
 {
     struct simt_thread *t = simt_current;
     struct launch_state *l = t->launch;
-    if (s->write_epoch < l->first_epoch) { /* the byte's first access in this block */
-        s->write_epoch = l->first_epoch;
-        s->is_written = false;
-        s->copy = -1;
-    }
     if (s->access_epoch != l->epoch) {
         s->access_epoch = l->epoch;
         s->records = -1;
@@ -238,13 +242,59 @@ static void touch_byte(const struct access *a, struct shadow_byte *s)
     s->write_site = a->site;
 }
 
+/* ---- bytes of one past ---------------------------------------------------------------------- */
+
+/* to becomes a byte of from's past, with records of its own: they are changed in place. */
+static void copy_past(struct launch_state *l, const struct shadow_byte *from,
+                      struct shadow_byte *to)
+{
+    *to = *from;
+    to->records = -1;
+    if (from->access_epoch != l->epoch)
+        return;
+    for (int i = from->records; i >= 0; i = l->records[i].next) {
+        struct access_record record = l->records[i];
+        record.next = to->records;
+        to->records = new_record(l, record);
+    }
+}
+
+/* The chunk in grains of at most that many bytes. */
+static void refine(struct launch_state *l, uint32_t chunk, uint32_t grain)
+{
+    struct shadow_chunk *c = &l->chunks[chunk];
+    struct shadow_byte *bytes = &l->shadow[chunk * SHADOW_CHUNK];
+    if (c->first_epoch != l->first_epoch) { /* its first access in this block */
+        *c = (struct shadow_chunk){.first_epoch = l->first_epoch, .grain = SHADOW_CHUNK};
+        *bytes = (struct shadow_byte){.write_epoch = l->first_epoch, .records = -1, .copy = -1};
+    }
+    while (c->grain > grain) {
+        uint32_t half = c->grain / 2;
+        for (uint32_t i = 0; i < SHADOW_CHUNK; i += c->grain)
+            copy_past(l, &bytes[i], &bytes[i + half]);
+        c->grain = half;
+    }
+}
+
 void shared_access(struct simt_array array, int64_t at, size_t bytes, enum simt_access access,
                    struct simt_site site)
 {
+    struct launch_state *l = simt_current->launch;
     struct access a = {array, at, access, site};
-    struct shadow_byte *s = simt_current->launch->shadow + array.offset + at;
-    for (size_t i = 0; i < bytes; i++, a.at++)
-        touch_byte(&a, &s[i]);
+    uint32_t offset = array.offset + (uint32_t)at, end = offset + (uint32_t)bytes;
+    uint32_t grain = offset | (uint32_t)bytes | SHADOW_CHUNK;
+    grain &= ~grain + 1; /* the largest power of two that divides all three */
+    while (offset < end) {
+        struct shadow_chunk *c = &l->chunks[offset / SHADOW_CHUNK];
+        if (c->first_epoch != l->first_epoch || c->grain > grain)
+            refine(l, offset / SHADOW_CHUNK, grain);
+        uint32_t size = c->grain;
+        touch_grain(&a, &l->shadow[offset]);
+        offset += size;
+        a.at += size;
+        if (access == SIMT_WRITE && grain == SHADOW_CHUNK && offset % SHADOW_CHUNK == 0)
+            c->grain = SHADOW_CHUNK; /* all of it is written, by this access */
+    }
 }
 
 void *simt_shared_touch(struct simt_array array, int64_t at, size_t bytes, enum simt_access access,

@@ -17,7 +17,7 @@
 enum { ROWS = 16, COLUMNS = 8, MAX_INNER = 32 };
 
 struct operands {
-    double a[ROWS][MAX_INNER], b[MAX_INNER][COLUMNS];
+    double a[ROWS][MAX_INNER], b[MAX_INNER][COLUMNS], d[ROWS][COLUMNS];
 };
 
 static double decode(enum simt_mma kind, const void *registers, int i)
@@ -47,12 +47,16 @@ static void gather(const struct simt_thread *lanes, enum simt_mma kind, int per_
     }
 }
 
-static double dot(const struct operands *m, struct element e, int inner)
+/* Each sum in the order of k; a row's columns side by side, for the compiler to vectorise. */
+static void multiply(struct operands *m, int inner)
 {
-    double sum = 0;
-    for (int k = 0; k < inner; k++)
-        sum += m->a[e.row][k] * m->b[k][e.column];
-    return sum;
+    for (int row = 0; row < ROWS; row++) {
+        double sum[COLUMNS] = {0};
+        for (int k = 0; k < inner; k++)
+            for (int column = 0; column < COLUMNS; column++)
+                sum[column] += m->a[row][k] * m->b[k][column];
+        memcpy(m->d[row], sum, sizeof sum);
+    }
 }
 
 /* d may be c, also of another lane's frame: each lane's c is read before its d is written. */
@@ -62,11 +66,13 @@ void tensor_core_mma(struct simt_thread *lanes)
     int per_register = kind == SIMT_MMA_S8 ? 4 : 2, inner = 8 * per_register;
     struct operands m;
     gather(lanes, kind, per_register, &m);
+    multiply(&m, inner);
     for (int lane = 0; lane < SIMT_WARP_LANES; lane++) {
         const char *c = lanes[lane].request.c;
         char *d = lanes[lane].request.d;
         for (int i = 0; i < 4; i++, c += 4, d += 4) {
-            double sum = dot(&m, fragment_c(lane, i), inner);
+            struct element e = fragment_c(lane, i);
+            double sum = m.d[e.row][e.column];
             float real;
             uint32_t word;
             if (kind == SIMT_MMA_S8) {

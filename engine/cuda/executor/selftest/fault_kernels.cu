@@ -49,6 +49,56 @@ SIMT_KERNEL(warp_sync_for_block)(struct fault_args f)
     put(f, t, value);
 }
 
+/* One thread writes a byte of the 16 that another reads at once, or has read. */
+SIMT_KERNEL(byte_of_a_vector)(struct fault_args f)
+{
+    SIMT_SHARED(uint8_t, tile, 16 * FAULT_THREADS);
+    int t = simt_thread(), reader = 40;
+    struct simt_words words = {{1u, 2u, 3u, 4u}};
+    tile.store16(16 * t, words);
+    simt_sync_block();
+    AT(0, words = tile.load16(16 * t));
+    if (f.repaired)
+        simt_sync_block();
+    if (t == 5)
+        AT(1, tile.store(16 * reader + 7, static_cast<uint8_t>(9)));
+    put(f, t, static_cast<int>(words.word[0]));
+}
+
+/* After a vector was read, one thread reads half of it again and another writes: to the other half
+ * is no race, since the vector's reader has met both. */
+SIMT_KERNEL(half_of_a_vector)(struct fault_args f)
+{
+    SIMT_SHARED(uint8_t, tile, 16);
+    int t = simt_thread();
+    struct simt_words words = {{1u, 2u, 3u, 4u}};
+    if (t == 0) {
+        tile.store16(0, words);
+        words = tile.load16(0);
+    }
+    if (simt_warp() == 0)
+        simt_sync_warp(SIMT_ALL_LANES);
+    uint8_t low = 0;
+    if (t == 1)
+        AT(0, low = tile.load(7));
+    if (t == 2)
+        AT(1, tile.store(f.repaired ? 8 : 7, static_cast<uint8_t>(9)));
+    put(f, t, low);
+}
+
+/* Four threads write the words, and a fifth reads them as one vector. */
+SIMT_KERNEL(vector_of_words)(struct fault_args f)
+{
+    SIMT_SHARED(int, tile, FAULT_THREADS);
+    int t = simt_thread();
+    AT(0, tile.store(t, t));
+    if (f.repaired)
+        simt_sync_block();
+    struct simt_words words;
+    AT(1, words = tile.load16((t + 32) % FAULT_THREADS / 4 * 4));
+    put(f, t, static_cast<int>(words.word[3]));
+}
+
 /* Lanes of a warp do not run in step. A shuffle in between orders nothing, and an earlier
  * synchronisation only what was before it. */
 SIMT_KERNEL(missing_warp_sync)(struct fault_args f)
@@ -334,6 +384,20 @@ SIMT_KERNEL(uninitialised_tail)(struct fault_args f)
     put(f, t, value);
 }
 
+/* Bytes of many threads are read 16 at a time, and nobody writes one of them. */
+SIMT_KERNEL(uninitialised_byte)(struct fault_args f)
+{
+    SIMT_SHARED(uint8_t, tile, 16 * FAULT_THREADS);
+    int t = simt_thread();
+    for (int i = t; i < 16 * FAULT_THREADS; i += FAULT_THREADS)
+        if (i != 16 * 21 + 9 || f.repaired)
+            tile.store(i, static_cast<uint8_t>(i));
+    simt_sync_block();
+    struct simt_words words;
+    AT(0, words = tile.load16(16 * t));
+    put(f, t, static_cast<int>(words.word[0]));
+}
+
 /* ---- between blocks -------------------------------------------------------------------------- */
 
 /* Every block takes the first row for its own; all write the same values, so results agree. */
@@ -398,6 +462,9 @@ SIMT_KERNEL(barrier_against_shuffle)(struct fault_args f)
     X(warp_sync_for_block, RACE)         \
     X(missing_warp_sync, RACE)           \
     X(sync_of_other_lanes, RACE)         \
+    X(byte_of_a_vector, RACE)            \
+    X(vector_of_words, RACE)             \
+    X(half_of_a_vector, RACE)            \
     X(reused_scratch, RACE)              \
     X(atomic_read_early, RACE)           \
     X(stage_reused_early, RACE)          \
@@ -423,6 +490,7 @@ SIMT_KERNEL(barrier_against_shuffle)(struct fault_args f)
     X(misaligned_vector, ALIGNMENT)      \
     X(too_much_static, LAUNCH)           \
     X(uninitialised_tail, UNINITIALISED) \
+    X(uninitialised_byte, UNINITIALISED) \
     X(divergent_barrier, BARRIER)        \
     X(two_barriers, BARRIER)             \
     X(barrier_against_shuffle, LANES)
