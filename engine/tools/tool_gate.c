@@ -136,7 +136,9 @@ static void check(const struct gate_arguments *a, const struct argp_state *state
     if (a->all && (a->options.trades != 0 || a->options.plant != NULL))
         argp_error(state, "--all excludes --trade, --set and --plant");
     if (a->all && (a->html != NULL || a->junit != NULL || a->json != NULL))
-        argp_error(state, "reports are of one gate: with --all, see `assay ledger export'");
+        argp_error(
+            state,
+            "reports are of one gate: after --all, `assay ledger table --html' writes one of all");
     if (a->fresh && !a->all)
         argp_error(state, "--fresh goes with --all");
     if (a->all && a->compare != NULL && strcmp(a->compare, "LAST") != 0)

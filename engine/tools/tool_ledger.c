@@ -15,14 +15,14 @@
 #include "ledger_read.h"
 #include "ledger_table.h"
 
-enum { KEY_LEDGER = 256, KEY_JSON, KEY_KEY, KEY_CHECK, KEY_OUTPUT = 'o' };
+enum { KEY_LEDGER = 256, KEY_JSON, KEY_KEY, KEY_CHECK, KEY_HTML, KEY_OUTPUT = 'o' };
 
 struct ledger_arguments {
     const char *action;
     const char *run[2];
     int num_runs;
     const char *ledger, *output, *key, *check;
-    bool json;
+    bool json, html;
 };
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ static assay_status run_table(const struct ledger_arguments *a, const struct led
         status = export_all(reader, runs, error);
     FILE *out = status == ASSAY_OK ? open_memstream(&text, &size) : NULL;
     if (out != NULL) {
-        ledger_table_write(runs, trades, count, out);
+        (a->html ? ledger_page_write : ledger_table_write)(runs, trades, count, out);
         if (fclose(out) != 0) {
             free(text);
             text = NULL;
@@ -343,6 +343,7 @@ static const struct argp_option option_table[] = {
     {"json", KEY_JSON, NULL, 0, "Print JSON (export always does)", 1},
     {"key", KEY_KEY, "FILE", 0, "The secret key that certify signs with", 1},
     {"check", KEY_CHECK, "FILE", 0, "With table: whether FILE has its form; reads no ledger", 1},
+    {"html", KEY_HTML, NULL, 0, "With table: one self-contained page, with plots", 1},
     {"output", KEY_OUTPUT, "FILE", 0, "Write there instead of to standard output", 1},
     {0},
 };
@@ -363,6 +364,7 @@ static const char doc[] =
     "  assay ledger list --ledger ./ledger.sqlite\n"
     "  assay ledger diff 3 LAST\n"
     "  assay ledger export -o history.json\n"
+    "  assay ledger table --html -o trades.html\n"
     "  assay ledger certify LAST --key release.key -o gdn-state-fp16.json\n";
 
 static int find_action(const char *name)
@@ -386,6 +388,8 @@ static void check(const struct ledger_arguments *a, const struct argp_state *sta
     const bool table = strcmp(a->action, "table") == 0;
     if (a->check != NULL && !table)
         argp_error(state, "--check goes with table");
+    if (a->html && (!table || a->check != NULL))
+        argp_error(state, "--html goes with table, and not with --check");
     if (a->json && (table || certify))
         argp_error(state, "--json does not go with %s", a->action);
     if (a->output != NULL && !a->json && !certify && !table && strcmp(a->action, "export") != 0)
@@ -401,6 +405,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_JSON:
         a->json = true;
+        return 0;
+    case KEY_HTML:
+        a->html = true;
         return 0;
     case KEY_KEY:
         a->key = text;

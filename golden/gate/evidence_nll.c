@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "distribution.h"
 #include "oracle_archive.h"
 
 enum {
@@ -32,7 +33,7 @@ enum {
     LOGIT_FLOATS = 1 << 22 /* of one piece's logits, at most */
 };
 
-/* The four ways a window is scored; order of gate_loss.mean. */
+/* The four ways a window is scored; order of gate_loss.mean. Odd: with the trade. */
 enum way { DECODE_WITHOUT, DECODE_WITH, PREFILL_WITHOUT, PREFILL_WITH, NUM_WAYS };
 
 struct scorer {
@@ -40,7 +41,8 @@ struct scorer {
     assay_session *session[NUM_WAYS];
     uint64_t coverage[NUM_WAYS][ASSAY_NUM_TRADES];
     int64_t window, piece; /* tokens */
-    float *logits;
+    float *logits[2];      /* without, with the trade */
+    struct distribution distribution[2];
     double *loss[NUM_WAYS]; /* of the window's tokens 1 .. */
     double total[NUM_WAYS];
     int64_t tokens;
@@ -54,27 +56,65 @@ struct scorer {
 
 /* ---- scoring -------------------------------------------------------------------------------- */
 
-/* Losses of tokens 1 .. count-1 of a window into out[0 ..). */
-static assay_status score(struct scorer *s, enum way way, const int32_t *ids, int64_t count,
+/* Losses of the piece's tokens, whose first is ids[begin], without or with the trade. */
+static assay_status score_piece(struct scorer *s, enum way way, const int32_t *ids, int64_t begin,
+                                int64_t length, struct assay_error *error)
+{
+    const int64_t vocab = s->bench->vocab;
+    float *logits = s->logits[way % 2];
+    TRY(assay_session_forward(s->session[way], ids + begin, length, ASSAY_LOGITS_ALL, logits,
+                              error));
+    for (int64_t t = 0; t < length; t++) {
+        const double value = gate_token_loss(logits + t * vocab, vocab, ids[begin + t + 1]);
+        s->loss[way][begin + t] = value;
+        s->total[way] += value;
+    }
+    return ASSAY_OK;
+}
+
+static int kl_bin(double kl)
+{
+    if (!(kl >= GATE_KL_LOWEST))
+        return isnan(kl) ? GATE_KL_BINS - 1 : 0;
+    const double bin = 1.0 + floor(2.0 * log10(kl / GATE_KL_LOWEST));
+    return bin < GATE_KL_BINS - 1 ? (int)bin : GATE_KL_BINS - 1;
+}
+
+/* How far the distributions of a piece lie apart, both of which are in s->logits. */
+static void compare_piece(struct scorer *s, int path, const int32_t *targets, int64_t length)
+{
+    struct gate_kl *kl = &s->bench->result->kl[path];
+    for (int64_t t = 0; t < length; t++) {
+        for (int i = 0; i < 2; i++)
+            distribution_of_f32(&s->distribution[i], s->logits[i] + t * s->bench->vocab);
+        const struct distribution_change change =
+            distribution_compare(&s->distribution[0], &s->distribution[1], targets[t]);
+        kl->count++;
+        kl->same_top += change.same_top;
+        kl->bin[kl_bin(change.kl)]++;
+        kl->sum += change.kl;
+        kl->max = fmax(kl->max, change.kl);
+    }
+}
+
+/* Losses of tokens 1 .. count-1 of a window through one path: decode (0) or prefill (1). */
+static assay_status score(struct scorer *s, int path, const int32_t *ids, int64_t count,
                           struct assay_error *error)
 {
-    const bool with = way == DECODE_WITH || way == PREFILL_WITH;
-    const assay_context *context = with ? s->bench->with : s->bench->without;
-    const int64_t vocab = s->bench->vocab;
+    const enum way without = path == 0 ? DECODE_WITHOUT : PREFILL_WITHOUT;
+    const enum way with = path == 0 ? DECODE_WITH : PREFILL_WITH;
     gate_bench_coverage_begin(s->bench);
-    assay_session_reset(s->session[way]);
+    assay_session_reset(s->session[without]);
+    assay_session_reset(s->session[with]);
     for (int64_t begin = 0; begin < count - 1; begin += s->piece) {
         const int64_t left = count - 1 - begin;
         const int64_t length = left < s->piece ? left : s->piece;
-        TRY(assay_session_forward(s->session[way], ids + begin, length, ASSAY_LOGITS_ALL, s->logits,
-                                  error));
-        for (int64_t t = 0; t < length; t++) {
-            const double value = gate_token_loss(s->logits + t * vocab, vocab, ids[begin + t + 1]);
-            s->loss[way][begin + t] = value;
-            s->total[way] += value;
-        }
+        TRY(score_piece(s, without, ids, begin, length, error));
+        TRY(score_piece(s, with, ids, begin, length, error));
+        compare_piece(s, path, ids + begin + 1, length);
     }
-    gate_bench_coverage_add(s->bench, context, s->coverage[way]);
+    gate_bench_coverage_add(s->bench, s->bench->without, s->coverage[without]);
+    gate_bench_coverage_add(s->bench, s->bench->with, s->coverage[with]);
     return ASSAY_OK;
 }
 
@@ -134,8 +174,8 @@ static assay_status score_windows(struct scorer *s, const int32_t *ids, int64_t 
         if (begin == previous || length < 2)
             continue; /* a short text has fewer windows */
         previous = begin;
-        for (int way = 0; way < NUM_WAYS; way++)
-            TRY(score(s, (enum way)way, ids + begin, length, error));
+        for (int path = 0; path < 2; path++)
+            TRY(score(s, path, ids + begin, length, error));
         add_segments(s, length - 1);
         if (reference != NULL && (begin == 0 || s->window == WINDOW))
             add_reference(s, reference, num_reference, begin, length - 1);
@@ -240,8 +280,12 @@ static assay_status open_scorer(struct scorer *s, struct assay_error *error)
     if (s->window > positions)
         s->window = positions;
     s->piece = rows < 16 ? 16 : rows > 512 ? 512 : rows;
-    s->logits = malloc((size_t)(s->piece * s->bench->vocab) * sizeof *s->logits);
-    bool good = s->logits != NULL;
+    bool good = true;
+    for (int i = 0; i < 2; i++) {
+        s->logits[i] = malloc((size_t)(s->piece * s->bench->vocab) * sizeof **s->logits);
+        good = good && s->logits[i] != NULL;
+        good = distribution_alloc(&s->distribution[i], s->bench->vocab) && good;
+    }
     for (int path = 0; path < 2; path++) {
         s->base[path] = calloc(MAX_SEGMENTS, sizeof **s->base);
         s->difference[path] = calloc(MAX_SEGMENTS, sizeof **s->difference);
@@ -272,7 +316,10 @@ static void close_scorer(struct scorer *s)
         free(s->base[path]);
         free(s->difference[path]);
     }
-    free(s->logits);
+    for (int i = 0; i < 2; i++) {
+        free(s->logits[i]);
+        distribution_free(&s->distribution[i]);
+    }
 }
 
 assay_status gate_collect_nll(struct gate_bench *bench, struct assay_error *error)

@@ -18,7 +18,7 @@ struct sweep {
     const struct gate_bench *bench;
     struct case_list list;
     pthread_mutex_t mutex; /* of all that follows */
-    int64_t next, done, cases, failures, refused;
+    int64_t next, done, cases, failures, refused, not_run;
     double bound_ratio, l2_ratio;
     uint64_t coverage[ASSAY_NUM_TRADES];
     bool stopped;
@@ -58,6 +58,22 @@ static bool enumerate(struct sweep *sweep)
     return true;
 }
 
+/* The route's row; NULL when there is no room for it. */
+static struct gate_route *row_of(struct gate_result *result, const char *route)
+{
+    int i = 0;
+    while (i < result->num_routes && strcmp(result->route[i].name, route) != 0)
+        i++;
+    if (i == GATE_MAX_ROUTES)
+        return NULL;
+    if (i == result->num_routes) {
+        result->num_routes++;
+        result->route[i] = (struct gate_route){.cases = 0};
+        snprintf(result->route[i].name, sizeof result->route[i].name, "%s", route);
+    }
+    return &result->route[i];
+}
+
 static void add(struct sweep *sweep, const struct verify_outcome *outcome)
 {
     const struct verdict *verdict = &outcome->verdict;
@@ -65,10 +81,22 @@ static void add(struct sweep *sweep, const struct verify_outcome *outcome)
         sweep->refused++;
         return;
     }
+    if (verdict->finding == VERDICT_NOT_RUN) {
+        sweep->not_run++;
+        return;
+    }
+    const double l2_share =
+        verdict->allowance > 0.0 ? verdict->relative_l2 / verdict->allowance : 0.0;
+    struct gate_route *row = row_of(sweep->bench->result, outcome->route);
+    if (row != NULL) {
+        row->cases++;
+        row->failures += verdict->finding != VERDICT_PASS;
+        row->bound_share = fmax(row->bound_share, verdict->worst_ratio);
+        row->l2_share = fmax(row->l2_share, l2_share);
+    }
     sweep->cases++;
     sweep->bound_ratio = fmax(sweep->bound_ratio, verdict->worst_ratio);
-    if (verdict->allowance > 0.0)
-        sweep->l2_ratio = fmax(sweep->l2_ratio, verdict->relative_l2 / verdict->allowance);
+    sweep->l2_ratio = fmax(sweep->l2_ratio, l2_share);
     if (verdict->finding == VERDICT_PASS)
         return;
     if (sweep->failures++ == 0) {
@@ -148,8 +176,13 @@ assay_status gate_collect_ops(struct gate_bench *bench, struct assay_error *erro
                           (long long)num_cases);
     struct gate_item *item = &result->item[GATE_OPS];
     item->coverage = gate_bench_fewest(bench, GATE_OPS, sweep.coverage);
-    item->taken = GATE_TAKEN;
-    if (sweep.failures > 0)
+    /* Cases without memory decide nothing, and without them the evidence is not whole. */
+    item->taken = sweep.not_run > 0 && sweep.failures == 0 ? GATE_NOT_TAKEN : GATE_TAKEN;
+    if (item->taken == GATE_NOT_TAKEN)
+        snprintf(item->note, sizeof item->note,
+                 "%lld of %lld cases found no memory: repeat it with nothing beside",
+                 (long long)sweep.not_run, (long long)num_cases);
+    else if (sweep.failures > 0)
         snprintf(item->note, sizeof item->note, "%s", sweep.first);
     else
         snprintf(item->note, sizeof item->note,

@@ -128,6 +128,23 @@ struct gate_item {
     char note[512]; /* a finding in words, or why it was not taken */
 };
 
+/* What the op verdicts say of a route: the largest shares of its bounds that its cases used. */
+enum { GATE_MAX_ROUTES = 48 };
+struct gate_route {
+    char name[64];
+    int64_t cases, failures;
+    double bound_share, l2_share;
+};
+
+/* KL(without || with) of the next-token distributions at every scored token, in nats. Bin 0 is
+ * below GATE_KL_LOWEST, bin b from GATE_KL_LOWEST * 10^((b-1)/2) on, the last without an end. */
+#define GATE_KL_LOWEST 1e-10
+enum { GATE_KL_BINS = 22 };
+struct gate_kl {
+    int64_t count, same_top, bin[GATE_KL_BINS];
+    double sum, max;
+};
+
 /* Error of a drift run over its steps, thinned out for the plot. */
 enum { GATE_DRIFT_RUNS = 4, GATE_DRIFT_POINTS = 256 };
 struct gate_drift_run {
@@ -225,7 +242,9 @@ struct gate_result {
     double measured[GATE_NUM_LIMITS];
     bool references;                          /* a bundled model: FP64 references were used */
     double worst_bound_ratio, worst_l2_ratio; /* of the op verdicts: share of the bounds used */
-    int num_drift_runs, num_prompts, num_losses;
+    int num_drift_runs, num_prompts, num_losses, num_routes;
+    struct gate_route route[GATE_MAX_ROUTES]; /* beyond that many: counted, not listed */
+    struct gate_kl kl[2];                     /* decode, prefill */
     struct gate_drift_run drift[GATE_DRIFT_RUNS];
     struct gate_prompt prompt[GATE_MAX_PROMPTS];
     struct gate_loss loss[GATE_MAX_TEXTS];

@@ -39,5 +39,11 @@ struct gate_gain_row {
 int gate_report_gain(const struct gate_result *result, struct gate_gain_row rows[GATE_GAIN_ROWS]);
 /* The drift runs as an inline SVG (gate_report_svg.c); nothing when there are none. */
 void gate_report_svg(const struct gate_result *result, FILE *out);
+/* With their headings (gate_report_plots.c): shares of the bounds by route, and the histogram of
+ * the divergence; nothing where it was not measured. */
+void gate_report_routes_svg(const struct gate_result *result, FILE *out);
+void gate_report_kl_svg(const struct gate_result *result, FILE *out);
+/* The page up to its h1, which holds the title, too. */
+void gate_report_page_begin(FILE *out, const char *title, const char *heading);
 
 #endif

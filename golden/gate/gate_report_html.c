@@ -30,7 +30,22 @@ static const char style[] =
     "polyline{fill:none;stroke-width:1.5}polyline.bound{stroke-width:.7;opacity:.6}"
     ".c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}"
     ".k0{color:var(--c0)}.k1{color:var(--c1)}.k2{color:var(--c2)}.k3{color:var(--c3)}\n"
-    ".legend span{margin-right:1rem}\n";
+    ".legend span{margin-right:1rem}.f0{fill:var(--c0)}.f1{fill:var(--c1)}\n"
+    "svg "
+    "line.zero{stroke:var(--dim)}circle{fill:var(--c0)}circle.FAIL{fill:var(--bad)}circle."
+    "INCONCLUSIVE{fill:var(--open)}\n"
+    ".wide td,.wide th{min-width:4.5rem}.wide td.long{min-width:12rem}\n";
+
+void gate_report_page_begin(FILE *out, const char *title, const char *heading)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+          out);
+    gate_report_escape(out, title);
+    fprintf(out, "</title>\n<style>\n%s</style></head>\n<body>\n<h1>", style);
+    gate_report_escape(out, heading);
+    fputs("</h1>\n", out);
+}
 
 static void element(FILE *out, const char *tag, const char *class, const char *text)
 {
@@ -73,6 +88,17 @@ static void write_quality(const struct gate_result *result, FILE *out)
                 result->measured[GATE_LIMIT_OPS_FAILURES], result->measured[GATE_LIMIT_OPS_CASES]);
 }
 
+/* What each trade of the set changes. */
+static void write_trade_changes(const struct gate_result *result, FILE *out)
+{
+    assay_trade_set set;
+    if (assay_trade_set_parse(result->key.trades, &set, NULL) != ASSAY_OK)
+        return;
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        if ((set >> t & 1u) != 0)
+            element(out, "div", "", assay_trade_change((enum assay_trade)t));
+}
+
 /* What is decided, on one line: what changes, what it costs, what it brings. */
 static void write_trade(const struct gate_result *result, FILE *out)
 {
@@ -83,10 +109,11 @@ static void write_trade(const struct gate_result *result, FILE *out)
           "<tr>",
           out);
     fprintf(out, "<td><code>%s</code></td>", result->key.trades);
-    element(out, "td", "", assay_trade_change(assay_trade_find(result->key.trades)));
-    fputs("<td>", out);
+    fputs("<td class=\"long\">", out);
+    write_trade_changes(result, out);
+    fputs("</td><td class=\"long\">", out);
     write_quality(result, out);
-    fputs("</td><td>", out);
+    fputs("</td><td class=\"long\">", out);
     for (int i = 0; i < count; i++)
         if (strcmp(rows[i].change, "same") != 0)
             fprintf(out, "%s: %s %s<br>", rows[i].what, rows[i].change, rows[i].unit);
@@ -253,27 +280,13 @@ static void write_environment(const struct gate_result *result, FILE *out)
     fputs("</pre>\n", out);
 }
 
-/* What each trade of the set changes. */
-static void write_trades(const struct gate_result *result, FILE *out)
-{
-    assay_trade_set set;
-    if (assay_trade_set_parse(result->key.trades, &set, NULL) != ASSAY_OK)
-        return;
-    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
-        if ((set >> t & 1u) != 0)
-            element(out, "p", "dim", assay_trade_change((enum assay_trade)t));
-}
-
 void gate_report_html(const struct gate_result *result, FILE *out)
 {
     const char *verdict = gate_verdict_name(result->verdict);
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-          out);
-    fprintf(out, "%s: gate %s", verdict, result->key.trades);
-    fprintf(out, "</title>\n<style>\n%s</style></head>\n<body>\n<h1>Gate %s</h1>\n", style,
-            result->key.trades);
-    write_trades(result, out);
+    char title[320], heading[300];
+    snprintf(heading, sizeof heading, "Gate %.280s", result->key.trades);
+    snprintf(title, sizeof title, "%s: %s", verdict, heading);
+    gate_report_page_begin(out, title, heading);
     char settings[512];
     gate_report_settings(result, settings);
     if (settings[0] != '\0')
@@ -288,6 +301,8 @@ void gate_report_html(const struct gate_result *result, FILE *out)
     }
     write_trade(result, out);
     write_limits(result, out);
+    gate_report_routes_svg(result, out);
+    gate_report_kl_svg(result, out);
     write_gain(result, out);
     if (result->num_drift_runs > 0)
         fputs("<h2>Drift of the recurrent state</h2>\n", out);

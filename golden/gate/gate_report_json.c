@@ -78,6 +78,41 @@ static json_t *drift(const struct gate_result *result)
     return list;
 }
 
+static json_t *routes(const struct gate_result *result)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < result->num_routes; i++) {
+        const struct gate_route *r = &result->route[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:I, s:o, s:o}", "route", r->name, "cases",
+                                        (json_int_t)r->cases, "failures", (json_int_t)r->failures,
+                                        "bound_share", number(r->bound_share), "allowance_share",
+                                        number(r->l2_share)));
+    }
+    return list;
+}
+
+static json_t *divergence(const struct gate_result *result)
+{
+    static const char *const names[] = {"decode", "prefill"};
+    json_t *object = json_object();
+    for (int path = 0; path < 2; path++) {
+        const struct gate_kl *kl = &result->kl[path];
+        if (kl->count == 0)
+            continue;
+        json_t *bins = json_array();
+        for (int b = 0; b < GATE_KL_BINS; b++)
+            json_array_append_new(bins, json_integer((json_int_t)kl->bin[b]));
+        json_object_set_new(object, names[path],
+                            json_pack("{s:I, s:o, s:o, s:I, s:f, s:o}", "tokens",
+                                      (json_int_t)kl->count, "mean",
+                                      number(kl->sum / (double)kl->count), "max", number(kl->max),
+                                      "same_top", (json_int_t)kl->same_top, "lowest_bin",
+                                      GATE_KL_LOWEST, "half_decades", bins));
+    }
+    return object;
+}
+
 static json_t *prompts(const struct gate_result *result)
 {
     json_t *list = json_array();
@@ -160,15 +195,16 @@ char *gate_report_json(const struct gate_result *result)
     const struct gate_policy *policy = &result->policy;
     json_t *root = json_pack(
         "{s:i, s:s, s:s, s:s, s:f, s:s, s:o, s:{s:s, s:I, s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:{s:o, s:o}, s:o}",
+        "s:o, s:o, s:{s:o, s:o}, s:o}",
         "format", 1, "verdict", gate_verdict_name(result->verdict), "reason", result->reason,
         "recorded", result->recorded, "seconds", result->seconds, "command", result->command, "run",
         identity(result), "policy", "digest", policy->digest, "version",
         (json_int_t)policy->version, "owner", policy->owner, "expires", policy->expires, "evidence",
         evidence(result), "drift", drift(result), "greedy", prompts(result), "losses",
         losses(result), "width_losses", width_losses(result), "loss_changes", changes(result),
-        "storage", "bytes_without", number(result->bytes_without), "bytes_with",
-        number(result->bytes_with), "gain", gain_of(result));
+        "routes", routes(result), "divergence", divergence(result), "storage", "bytes_without",
+        number(result->bytes_without), "bytes_with", number(result->bytes_with), "gain",
+        gain_of(result));
     char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
     json_decref(root);
     return text;

@@ -32,7 +32,7 @@ static const char header[] =
 
 enum { NUM_CELLS = 8 };
 
-static const char *text_of(const json_t *object, const char *key)
+const char *ledger_run_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text == NULL ? "" : text;
@@ -43,17 +43,18 @@ static const char *text_of(const json_t *object, const char *key)
 /* One table: where its runs were taken. */
 static bool same_place(const json_t *a, const json_t *b)
 {
-    return strcmp(text_of(a, "model_digest"), text_of(b, "model_digest")) == 0 &&
-           strcmp(text_of(a, "backend"), text_of(b, "backend")) == 0 &&
-           strcmp(text_of(a, "isa"), text_of(b, "isa")) == 0;
+    return strcmp(ledger_run_text(a, "model_digest"), ledger_run_text(b, "model_digest")) == 0 &&
+           strcmp(ledger_run_text(a, "backend"), ledger_run_text(b, "backend")) == 0 &&
+           strcmp(ledger_run_text(a, "isa"), ledger_run_text(b, "isa")) == 0;
 }
 
 static bool counts(const json_t *run)
 {
-    return text_of(run, "planted")[0] == '\0' && strcmp(text_of(run, "record"), "damaged") != 0;
+    return ledger_run_text(run, "planted")[0] == '\0' &&
+           strcmp(ledger_run_text(run, "record"), "damaged") != 0;
 }
 
-static bool is_quick(const json_t *run)
+bool ledger_run_is_quick(const json_t *run)
 {
     return json_integer_value(json_object_get(run, "quick")) != 0;
 }
@@ -66,8 +67,9 @@ static const json_t *choose(const json_t *runs, const json_t *place, const char 
     json_t *run;
     json_array_foreach((json_t *)runs, i,
                        run) if (counts(run) && same_place(run, place) &&
-                                strcmp(text_of(run, "trades"), trades) == 0 &&
-                                (best == NULL || is_quick(best) || !is_quick(run))) best = run;
+                                strcmp(ledger_run_text(run, "trades"), trades) == 0 &&
+                                (best == NULL || ledger_run_is_quick(best) ||
+                                 !ledger_run_is_quick(run))) best = run;
     return best;
 }
 
@@ -117,7 +119,7 @@ static void write_coverage(const json_t *run, FILE *out)
         const json_t *coverage = json_object_get(item, "coverage");
         if (!json_is_true(json_object_get(item, "taken")) || !json_is_integer(coverage))
             continue;
-        fprintf(out, "%s%s %lld", first ? " " : ", ", text_of(item, "name"),
+        fprintf(out, "%s%s %lld", first ? " " : ", ", ledger_run_text(item, "name"),
                 (long long)json_integer_value(coverage));
         first = false;
     }
@@ -151,53 +153,71 @@ static void write_row(const json_t *run, const char *trades, FILE *out)
     write_quality(run, "prefill", out);
     write_gain(run, out);
     write_coverage(run, out);
-    fprintf(out, " %s%s | ", text_of(run, "verdict"), is_quick(run) ? " (quick)" : "");
-    write_text(out, text_of(run, "reason"));
+    fprintf(out, " %s%s | ", ledger_run_text(run, "verdict"),
+            ledger_run_is_quick(run) ? " (quick)" : "");
+    write_text(out, ledger_run_text(run, "reason"));
     fputs(" |\n", out);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* The last part of a path. */
-static const char *base_name(const char *path)
+const char *ledger_run_model(const json_t *run)
 {
-    const char *slash = strrchr(path, '/');
+    const char *path = ledger_run_text(run, "model_dir"), *slash = strrchr(path, '/');
     return slash == NULL || slash[1] == '\0' ? path : slash + 1;
 }
 
-static void write_place(const json_t *runs, const json_t *place, const enum assay_trade *trades,
-                        int num_trades, FILE *out)
+bool ledger_place_begins(const json_t *runs, size_t i)
+{
+    const json_t *run = json_array_get(runs, i);
+    if (!counts(run))
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (counts(json_array_get(runs, k)) && same_place(json_array_get(runs, k), run))
+            return false;
+    return true;
+}
+
+void ledger_place_rows(const json_t *runs, const json_t *place, const enum assay_trade *trades,
+                       int num_trades, void row(void *, const json_t *, const char *), void *user)
 {
     json_t *sets = json_object(), *run;
-    const char *names;
     size_t i;
-    fprintf(out, "\n%s%s (%.16s...) on %s, %s\n\n%s", section,
-            base_name(text_of(place, "model_dir")), text_of(place, "model_digest"),
-            text_of(place, "backend"), text_of(place, "isa"), header);
     for (int t = 0; t < num_trades; t++) {
         const char *name = assay_trade_name(trades[t]);
-        write_row(choose(runs, place, name), name, out);
+        row(user, choose(runs, place, name), name);
     }
-    json_array_foreach((json_t *)runs, i, run) if (counts(run) && same_place(run, place) &&
-                                                   strchr(text_of(run, "trades"), ',') != NULL)
-        json_object_set_new(sets, text_of(run, "trades"), json_true());
-    json_object_foreach(sets, names, run) write_row(choose(runs, place, names), names, out);
+    json_array_foreach((json_t *)runs, i, run)
+    {
+        const char *of_run = ledger_run_text(run, "trades");
+        if (!counts(run) || !same_place(run, place) || strchr(of_run, ',') == NULL ||
+            json_object_get(sets, of_run) != NULL)
+            continue;
+        json_object_set_new(sets, of_run, json_true());
+        row(user, choose(runs, place, of_run), of_run);
+    }
     json_decref(sets);
+}
+
+static void row_of_table(void *user, const json_t *run, const char *trades)
+{
+    write_row(run, trades, user);
 }
 
 void ledger_table_write(const json_t *runs, const enum assay_trade *trades, int num_trades,
                         FILE *out)
 {
-    size_t i, k;
-    json_t *run, *earlier;
+    size_t i;
+    json_t *place;
     fputs(preamble, out);
-    json_array_foreach((json_t *)runs, i, run)
+    json_array_foreach((json_t *)runs, i, place)
     {
-        bool first = counts(run);
-        json_array_foreach((json_t *)runs, k, earlier) if (k < i && counts(earlier) &&
-                                                           same_place(earlier, run)) first = false;
-        if (first)
-            write_place(runs, run, trades, num_trades, out);
+        if (!ledger_place_begins(runs, i))
+            continue;
+        fprintf(out, "\n%s%s (%.16s...) on %s, %s\n\n%s", section, ledger_run_model(place),
+                ledger_run_text(place, "model_digest"), ledger_run_text(place, "backend"),
+                ledger_run_text(place, "isa"), header);
+        ledger_place_rows(runs, place, trades, num_trades, row_of_table, out);
     }
 }
 

@@ -37,6 +37,17 @@ checks=$((checks + 1))
 [ "$(grep -c 'already in the ledger' "$work/out")" -eq "$(grep -c ' run [0-9]*, ' "$work/all")" ] ||
     fail "something was run again"
 
+# All of them on one page.
+expect 0 "$assay" ledger table --html -o "$work/page.html"
+command='assay ledger table --html'
+for part in '<circle' '</html>' 'bytes saved' 'not gated' 'every limit of the policy is met'; do
+    checks=$((checks + 1))
+    grep -q "$part" "$work/page.html" || fail "the page has no $part"
+done
+checks=$((checks + 1))
+grep -q nan "$work/page.html" && fail 'the page holds a NaN'
+expect 3 "$assay" ledger list --html
+
 # Another seed is another run, and so is another build.
 expect 130 timeout --foreground --preserve-status -s INT 2 "$assay" gate "$model" --all --quick --seed 2
 err 'the same command goes on'

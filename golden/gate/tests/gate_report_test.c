@@ -74,9 +74,14 @@ static void check_page(const struct gate_result *result)
     cr_assert(strstr(page, "<polyline") != NULL, "no plot");
     cr_assert(strstr(page, "models/made-up &amp; &lt;more&gt;") != NULL, "not escaped");
     cr_assert(strstr(page, gate_verdict_name(result->verdict)) != NULL);
-    const char *plot = strstr(page, "<svg"), *end = strstr(page, "</svg>"),
-               *nan = strstr(plot, "nan");
-    cr_assert(nan == NULL || nan > end, "NaN in the plot");
+    int plots = 0;
+    for (const char *plot = strstr(page, "<svg"); plot != NULL; plot = strstr(plot + 1, "<svg")) {
+        const char *end = strstr(plot, "</svg>"), *nan = strstr(plot, "nan");
+        cr_assert(nan == NULL || nan > end, "NaN in a plot");
+        plots++;
+    }
+    cr_assert_eq(plots, 3, "drift, routes and divergence: %d", plots);
+    cr_assert(strstr(page, "gdn.&lt;a&gt;.cpu") != NULL, "not escaped");
     free(page);
 }
 
@@ -95,6 +100,10 @@ static void check_json(const struct gate_result *result)
     for (size_t i = 0; i < GATE_NUM_EVIDENCE; i++)
         limits += json_array_size(json_object_get(json_array_get(list, i), "limits"));
     cr_assert(limits == GATE_NUM_LIMITS);
+    cr_assert(json_array_size(json_object_get(root, "routes")) == 2);
+    const json_t *kl = json_object_get(json_object_get(root, "divergence"), "prefill");
+    cr_assert(json_integer_value(json_object_get(kl, "tokens")) == 4);
+    cr_assert(json_array_size(json_object_get(kl, "half_decades")) == GATE_KL_BINS);
     json_decref(root);
     free(text);
 }
@@ -118,6 +127,9 @@ Test(gate_report, all_forms)
         result->measured[GATE_LIMIT_GREEDY_LOGIT] = INFINITY;
         result->drift[0].error[3] = NAN;
         result->drift[1].bound[3] = INFINITY;
+        result->route[1].bound_share = INFINITY;
+        result->route[1].l2_share = NAN;
+        result->kl[0].max = NAN;
         gate_judge(result, "2026-11-30");
     }
     free(result);

@@ -23,6 +23,14 @@ static void fill_details(struct gate_result *result)
             run->bound[k] = 0.002;
         }
     }
+    result->num_routes = 2;
+    result->route[0] = (struct gate_route){"gdn.<a>.cpu", 100, 0, 0.5, 0.25};
+    result->route[1] = (struct gate_route){"gdn.b.cpu", 50, 0, 1.0, 0.0};
+    for (int path = 0; path < 2; path++) {
+        result->kl[path] = (struct gate_kl){.count = 4, .same_top = 3, .sum = 0.25, .max = 0.2};
+        result->kl[path].bin[0] = 1;
+        result->kl[path].bin[GATE_KL_BINS - 1] = 3;
+    }
     result->num_prompts = 1;
     snprintf(result->prompt[0].name, sizeof result->prompt[0].name, "chat \"sum\"");
     result->num_losses = 1;
