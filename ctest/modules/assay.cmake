@@ -197,13 +197,13 @@ function(assay_golden_op op)
   endif()
 endfunction()
 
-# assay_fuzz_target(<name> <file>): a program that takes bytes, with stored inputs in seeds/, perhaps a
-# dictionary <name>.dict. Everywhere the stored inputs are replayed; with ASSAY_FUZZER it explores
+# assay_fuzz_target(<name> <file> [<libraries>]): a program that takes bytes, with stored inputs in
+# seeds/, perhaps a dictionary <name>.dict. Everywhere the stored inputs are replayed; with ASSAY_FUZZER it explores
 # from them for FUZZ_SECONDS (20), what it finds stays in the build folder.
 function(assay_fuzz_target name file)
   set(here ${CMAKE_CURRENT_SOURCE_DIR})
   add_executable(fuzz_${name} ${here}/${file})
-  target_link_libraries(fuzz_${name} PRIVATE assay_options assay_fuzz_driver)
+  target_link_libraries(fuzz_${name} PRIVATE assay_options assay_fuzz_driver ${ARGN})
   if(ASSAY_FUZZER)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME ${name}.fuzz.explore COMMAND ${PROJECT_SOURCE_DIR}/ctest/scripts/fuzz/explore.sh
@@ -215,7 +215,10 @@ function(assay_fuzz_target name file)
   endif()
 endfunction()
 
-# fuzz/ops/<op>: bytes become a case, judged by the oracle.
+# fuzz/ops/<op>: bytes become a case, judged by the oracle. The host executor takes its time.
 function(assay_fuzz_op op file)
   assay_fuzz_target(${op} ${file})
+  if(ASSAY_FUZZER)
+    set_tests_properties(${op}.fuzz.explore PROPERTIES ENVIRONMENT FUZZ_INPUT_SECONDS=120)
+  endif()
 endfunction()

@@ -90,10 +90,14 @@
  *   simt_warpgroup_mma_f16(d, a, name.at(i))        m64n64k16, d = a b: float d[32], the same; b:
  *                                   64 rows of 16 f16, 16-byte aligned; 8 rows of 8 columns (128
  *                                   bytes), their other 8 columns, then the next 8 rows
+ *   simt_warpgroup_mma_bf16<n, slice>(d, a, name.at(i), adds)   m64 by n (16, 32 or 64) by k16, d =
+ *                                   a b (+ d): float d[n / 2], the same; b: n rows, as of f16, the
+ *                                   matrix number `slice` of those that stand at i
  *   simt_warpgroup_commit()         closes a group of products
  *   simt_warpgroup_wait<n>(d, e)    until at most the n latest groups are under way; d (int) and e
  *                                   (float) are there. Until then nobody touches operands in
  *                                   registers, nor results
+ *   simt_warpgroup_wait_all<n>(e)   the same until none is under way, of n floats
  *
  *   simt_dp4a(a, b, c)              c + the four products of signed bytes
  *   simt_permute_bytes(a, b, s)     byte i is number (s >> 4 i) % 8 of the bytes of a, then b;

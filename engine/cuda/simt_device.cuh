@@ -436,6 +436,17 @@ template <int pending_groups> SIMT_DEVICE void simt_warpgroup_wait(int *d, float
 #endif
 }
 
+/* The same for floats alone. */
+template <int count> SIMT_DEVICE void simt_warpgroup_wait_all(float *d)
+{
+#if defined(SIMT_HAVE_WGMMA)
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    SIMT_UNROLL for (int i = 0; i < count; i++) asm volatile("" : "+f"(d[i])::"memory");
+#else
+    (void)d;
+#endif
+}
+
 #if defined(SIMT_HAVE_WGMMA)
 #define SIMT_WGMMA_D                                                                         \
     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
@@ -466,10 +477,55 @@ SIMT_DEVICE void simt_warpgroup_mma_f16(float *d, const uint32_t *a, const void 
                  : SIMT_D32("f")
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(matrix));
 }
+
+/* b: as of f16. sums: the numbers of the registers of d, at: those of a. */
+#define SIMT_WGMMA_BF16(n, sums, a0, a1, a2, a3, matrix, scale, ...)                           \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #scale ", 0;\n"                          \
+                 "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 {" sums "}, {%" #a0 \
+                 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #matrix ", p, 1, 1, 0;\n}"               \
+                 : __VA_ARGS__                                                                 \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(matrix_of_b),               \
+                   "r"(static_cast<int>(adds)))
+#define SIMT_SUMS_8  "%0, %1, %2, %3, %4, %5, %6, %7"
+#define SIMT_SUMS_16 SIMT_SUMS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define SIMT_SUMS_32                                                              \
+    SIMT_SUMS_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, " \
+                 "%28, %29, %30, %31"
+template <int n, int slice>
+SIMT_DEVICE void simt_warpgroup_mma_bf16(float *d, const uint32_t *a, const void *b, bool adds)
+{
+    /* The address is a sum outside the shift: one of them serves all slices. */
+    uint64_t matrix_of_b =
+        (uint64_t{256 >> 4} << 32 | uint64_t{128 >> 4} << 16 | simt_shared_address(b) >> 4) +
+        (slice * n * 32 >> 4);
+    if constexpr (n == 16)
+        SIMT_WGMMA_BF16(16, SIMT_SUMS_8, 8, 9, 10, 11, 12, 13, SIMT_D4("f", 0), SIMT_D4("f", 4));
+    else if constexpr (n == 32)
+        SIMT_WGMMA_BF16(32, SIMT_SUMS_16, 16, 17, 18, 19, 20, 21, SIMT_D4("f", 0), SIMT_D4("f", 4),
+                        SIMT_D4("f", 8), SIMT_D4("f", 12));
+    else
+        SIMT_WGMMA_BF16(64, SIMT_SUMS_32, 32, 33, 34, 35, 36, 37, SIMT_D32("f"));
+}
+#undef SIMT_SUMS_32
+#undef SIMT_SUMS_16
+#undef SIMT_SUMS_8
+#undef SIMT_WGMMA_BF16
 #undef SIMT_D32
 #undef SIMT_D4
 #undef SIMT_WGMMA_D
 #else
+template <int n, int slice>
+SIMT_DEVICE void simt_warpgroup_mma_bf16(float *d, const uint32_t *a, const void *b, bool adds)
+{
+    const float zeros[4] = {0, 0, 0, 0};
+    const uint32_t *words = static_cast<const uint32_t *>(b) + slice * n * 8 + simt_lane();
+    SIMT_UNROLL for (int j = 0; j < n / 8; j++)
+    {
+        uint32_t columns[2] = {words[64 * j], words[64 * j + 32]};
+        simt_mma_bf16(d + 4 * j, a, columns, adds ? d + 4 * j : zeros);
+    }
+}
+
 SIMT_DEVICE void simt_warpgroup_mma_s8(int *d, const uint32_t *a, const void *b, bool adds)
 {
     const int zeros[4] = {0, 0, 0, 0};

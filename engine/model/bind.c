@@ -32,26 +32,32 @@ static const struct variant variants[] = {
     {"language_model.model.", "language_model.lm_head.weight"},
 };
 
-/* One tensor that the model needs: a vector, or a matrix in any format of weights.h. */
+/* One tensor that the model needs: a vector, a matrix in any format of weights.h, or a bank of
+ * matrices in bf16. */
 struct role {
     const char *suffix; /* after the prefix */
-    struct assay_tensor *vector;
+    struct assay_tensor *view;
     struct assay_weights *matrix;
-    int64_t extent[2]; /* second 0: rank 1 */
+    int rank;
+    int64_t extent[3];
     bool may_be_f32;
 };
 
 #define VECTOR(suffix, view, length)           \
     {                                          \
-        suffix, view, NULL, {length, 0}, false \
+        suffix, view, NULL, 1, {length}, false \
     }
 #define VECTOR_OR_F32(suffix, view, length)   \
     {                                         \
-        suffix, view, NULL, {length, 0}, true \
+        suffix, view, NULL, 1, {length}, true \
     }
-#define MATRIX(suffix, view, rows, columns)        \
-    {                                              \
-        suffix, NULL, view, {rows, columns}, false \
+#define MATRIX(suffix, view, rows, columns)           \
+    {                                                 \
+        suffix, NULL, view, 2, {rows, columns}, false \
+    }
+#define BANK(suffix, view, count, rows, columns)             \
+    {                                                        \
+        suffix, view, NULL, 3, {count, rows, columns}, false \
     }
 
 /* The file to name when a tensor is in none. */
@@ -91,12 +97,14 @@ static assay_status find_entry(const struct binder *binder, const char *name,
 }
 
 static assay_status check_format(const struct binder *binder, const struct stored_tensor *entry,
-                                 bool is_matrix, bool may_be_f32)
+                                 const struct role *role)
 {
-    const bool f32 = !is_matrix && (may_be_f32 || binder->store->f32_vectors);
+    const bool is_bank = role->rank == 3 && role->view != NULL;
+    const bool f32 =
+        role->matrix == NULL && !is_bank && (role->may_be_f32 || binder->store->f32_vectors);
 
     if (entry->dtype == ASSAY_BF16 || (f32 && entry->dtype == ASSAY_F32) ||
-        (is_matrix && entry->grouped))
+        (role->matrix != NULL && entry->grouped))
         return ASSAY_OK;
     if (binder->rows_only && weight_store_has_rows(binder->store, entry))
         return ASSAY_OK;
@@ -150,17 +158,16 @@ static assay_status bind_roles(const struct binder *binder, const char *prefix,
 {
     for (size_t i = 0; i < num_roles; i++) {
         const struct role *role = &roles[i];
-        const bool is_matrix = role->matrix != NULL;
         const struct stored_tensor *entry = NULL;
         char name[NAME_SIZE];
         snprintf(name, sizeof name, "%s%s", prefix, role->suffix);
         ASSAY_TRY(find_entry(binder, name, &entry));
-        ASSAY_TRY(check_format(binder, entry, is_matrix, role->may_be_f32));
-        ASSAY_TRY(check_shape(binder, entry, is_matrix ? 2 : 1, role->extent));
-        if (is_matrix)
+        ASSAY_TRY(check_format(binder, entry, role));
+        ASSAY_TRY(check_shape(binder, entry, role->rank, role->extent));
+        if (role->matrix != NULL)
             *role->matrix = model_weights_view(entry);
         else
-            *role->vector = model_plain_view(entry);
+            *role->view = model_plain_view(entry);
     }
     return ASSAY_OK;
 }
@@ -200,7 +207,7 @@ static assay_status bind_conv(const struct binder *binder, const char *prefix, i
 
     snprintf(name, sizeof name, "%slinear_attn.conv1d.weight", prefix);
     ASSAY_TRY(find_entry(binder, name, &entry));
-    ASSAY_TRY(check_format(binder, entry, false, false));
+    ASSAY_TRY(check_format(binder, entry, &(struct role){.rank = 1}));
     if (entry->rank == 3 && entry->extent[1] == taps && entry->extent[2] == 1)
         return assay_fail(binder->error, ASSAY_E_UNSUPPORTED, file_of(binder, entry), name,
                           "shape is [%" PRId64 ",%" PRId64 ",1], expected [%" PRId64 ",1,%" PRId64
@@ -235,21 +242,106 @@ static assay_status bind_gdn(const struct binder *binder, const char *prefix,
     return BIND(binder, prefix, roles);
 }
 
-static assay_status bind_layer(const struct binder *binder, const char *prefix,
-                               enum assay_layer_kind kind, struct layer_weights *layer)
+static assay_status bind_mlp(const struct binder *binder, const char *prefix, const char *part,
+                             int64_t inner, struct mlp_weights *mlp)
 {
     const int64_t hidden = binder->config->hidden_size;
-    const int64_t inner = binder->config->intermediate_size;
     const struct role roles[] = {
-        VECTOR("input_layernorm.weight", &layer->input_norm, hidden),
-        VECTOR("post_attention_layernorm.weight", &layer->post_attention_norm, hidden),
-        MATRIX("mlp.gate_proj.weight", &layer->mlp.gate_proj, inner, hidden),
-        MATRIX("mlp.up_proj.weight", &layer->mlp.up_proj, inner, hidden),
-        MATRIX("mlp.down_proj.weight", &layer->mlp.down_proj, hidden, inner),
+        MATRIX("gate_proj.weight", &mlp->gate_proj, inner, hidden),
+        MATRIX("up_proj.weight", &mlp->up_proj, inner, hidden),
+        MATRIX("down_proj.weight", &mlp->down_proj, hidden, inner),
+    };
+    char name[NAME_SIZE];
+
+    snprintf(name, sizeof name, "%s%s", prefix, part);
+    return BIND(binder, name, roles);
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* A tensor whose name begins so. */
+static bool has_any(const struct binder *binder, const char *prefix, const char *part)
+{
+    char name[NAME_SIZE];
+
+    snprintf(name, sizeof name, "%s%s", prefix, part);
+    const int64_t first = weight_store_lower_bound(binder->store, name);
+    return first < binder->store->num_tensors &&
+           starts_with(binder->store->tensors[first].name, name);
+}
+
+/* Section 3.3: the fused banks, whose names have a suffix in some exports. */
+static assay_status bind_banks(const struct binder *binder, const char *prefix,
+                               struct moe_weights *moe)
+{
+    const struct assay_model_config *c = binder->config;
+    const int64_t experts = c->num_experts, hidden = c->hidden_size, inner = c->expert_size;
+    const bool is_long = has_any(binder, prefix, "mlp.experts.gate_up_proj.weight");
+    const struct role roles[] = {
+        BANK(is_long ? "mlp.experts.gate_up_proj.weight" : "mlp.experts.gate_up_proj",
+             &moe->gate_up, experts, 2 * inner, hidden),
+        BANK(is_long ? "mlp.experts.down_proj.weight" : "mlp.experts.down_proj", &moe->down,
+             experts, hidden, inner),
+    };
+
+    return BIND(binder, prefix, roles);
+}
+
+/* The other form, a tensor for each expert and matrix: checked only, no view of them is a bank. */
+static assay_status check_experts(const struct binder *binder, const char *prefix)
+{
+    struct mlp_weights expert;
+    char part[64];
+
+    for (int64_t e = 0; e < binder->config->num_experts; e++) {
+        snprintf(part, sizeof part, "mlp.experts.%" PRId64 ".", e);
+        ASSAY_TRY(bind_mlp(binder, prefix, part, binder->config->expert_size, &expert));
+    }
+    return ASSAY_OK;
+}
+
+/* is_run: the layer is one that passes use. */
+static assay_status bind_moe(const struct binder *binder, const char *prefix, bool is_run,
+                             struct moe_weights *moe)
+{
+    const struct assay_model_config *c = binder->config;
+    const struct role roles[] = {
+        MATRIX("mlp.gate.weight", &moe->router, c->num_experts, c->hidden_size),
+        MATRIX("mlp.shared_expert_gate.weight", &moe->shared_gate, 1, c->hidden_size),
+    };
+
+    ASSAY_TRY(BIND(binder, prefix, roles));
+    if (has_any(binder, prefix, "mlp.experts.gate_up_proj") ||
+        !has_any(binder, prefix, "mlp.experts.0."))
+        return bind_banks(binder, prefix, moe);
+    if (is_run)
+        return assay_fail(binder->error, ASSAY_E_UNSUPPORTED, tensor_list_name(binder->store),
+                          prefix,
+                          "the layer's experts are stored one by one (%smlp.experts.0. and on), "
+                          "expected the banks mlp.experts.gate_up_proj and mlp.experts.down_proj; "
+                          "use a release that has them",
+                          prefix);
+    return check_experts(binder, prefix);
+}
+
+static assay_status bind_layer(const struct binder *binder, const char *prefix,
+                               enum assay_layer_kind kind, bool is_run, struct layer_weights *layer)
+{
+    const struct assay_model_config *c = binder->config;
+    const struct role roles[] = {
+        VECTOR("input_layernorm.weight", &layer->input_norm, c->hidden_size),
+        VECTOR("post_attention_layernorm.weight", &layer->post_attention_norm, c->hidden_size),
     };
 
     layer->kind = kind;
     ASSAY_TRY(BIND(binder, prefix, roles));
+    if (c->is_moe)
+        ASSAY_TRY(bind_moe(binder, prefix, is_run, &layer->moe));
+    ASSAY_TRY(bind_mlp(binder, prefix, c->is_moe ? "mlp.shared_expert." : "mlp.",
+                       c->is_moe ? c->shared_expert_size : c->intermediate_size, &layer->mlp));
     if (kind == ASSAY_LAYER_FULL)
         return bind_attention(binder, prefix, &layer->mixer.attention);
     return bind_gdn(binder, prefix, &layer->mixer.gdn);
@@ -309,14 +401,9 @@ static assay_status bind_text(const struct binder *binder, const struct variant 
     ASSAY_TRY(bind_head(binder, variant->head, weights));
     for (int64_t i = 0; i < c->num_layers; i++) {
         snprintf(prefix, sizeof prefix, "%slayers.%" PRId64 ".", variant->text, i);
-        ASSAY_TRY(bind_layer(binder, prefix, c->layers[i], &weights->layers[i]));
+        ASSAY_TRY(bind_layer(binder, prefix, c->layers[i], true, &weights->layers[i]));
     }
     return ASSAY_OK;
-}
-
-static bool starts_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
 /* Section 3.4. Whether there is an MTP block is decided by the tensors: text-only saves drop it
@@ -344,7 +431,7 @@ static assay_status check_mtp(const struct binder *binder, int64_t *num_layers)
             continue;
         ASSAY_TRY(BIND(binder, prefixes[i], roles));
         snprintf(name, sizeof name, "%slayers.0.", prefixes[i]);
-        ASSAY_TRY(bind_layer(binder, name, ASSAY_LAYER_FULL, &layer));
+        ASSAY_TRY(bind_layer(binder, name, ASSAY_LAYER_FULL, false, &layer));
         *num_layers = 1;
         return ASSAY_OK;
     }

@@ -5,7 +5,8 @@
  * the mapped files and live as long as the model; all are contiguous and must not be written.
  *
  * Symbols as in qwen3_5.md section 0: H hidden, V vocabulary rows, I MLP width, Nq/Nkv/D attention
- * heads, Hk/Hv/dk/dv GDN heads, Kd = Hk*dk, Vd = Hv*dv, Cc = 2*Kd + Vd, Kc convolution taps.
+ * heads, Hk/Hv/dk/dv GDN heads, Kd = Hk*dk, Vd = Hv*dv, Cc = 2*Kd + Vd, Kc convolution taps, E
+ * experts of width Im, Is the shared expert's.
  * Matrices are struct assay_weights, of which bf16 is one format. Vectors and the convolution are
  * bf16; from an .assay folder or a GGUF file they may be f32.
  */
@@ -39,11 +40,20 @@ struct gdn_weights {
     struct assay_weights out_proj;    /* [H, Vd] */
 };
 
-/* Dense SwiGLU (F18). */
+/* SwiGLU (F18); of a mixture of experts the shared one, whose I is Is. */
 struct mlp_weights {
     struct assay_weights gate_proj; /* [I, H] */
     struct assay_weights up_proj;   /* [I, H] */
     struct assay_weights down_proj; /* [H, I] */
+};
+
+/* What a mixture of experts (F19) has beside the shared one. Banks are bf16, an expert's matrices
+ * one after another. */
+struct moe_weights {
+    struct assay_weights router;      /* [E, H] */
+    struct assay_tensor gate_up;      /* [E, 2*Im, H]; an expert's rows: Im gate, Im up */
+    struct assay_tensor down;         /* [E, H, Im] */
+    struct assay_weights shared_gate; /* [1, H] */
 };
 
 struct layer_weights {
@@ -55,6 +65,7 @@ struct layer_weights {
     } mixer;
     struct assay_tensor post_attention_norm; /* [H], offset norm, before the MLP */
     struct mlp_weights mlp;
+    struct moe_weights moe; /* config.is_moe; else all data NULL */
 };
 
 struct model_weights {

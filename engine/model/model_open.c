@@ -15,11 +15,6 @@ static assay_status open_parts(const char *path, assay_model *model, struct assa
 
     ASSAY_TRY(weight_store_open(path, store, error));
     ASSAY_TRY(config_of_store(store, &model->config, error));
-    if (model->config.is_moe)
-        return assay_fail(error, ASSAY_E_UNSUPPORTED, store->config_file, "num_experts",
-                          "mixture-of-experts models (here %lld experts) are not supported by this "
-                          "version; use a dense model",
-                          (long long)model->config.num_experts);
     ASSAY_TRY(weight_store_load(store, &model->config, model->rows_only, error));
     return model_bind(model, error);
 }

@@ -11,8 +11,9 @@
 #include <assay/ops/linear_grouped.h>
 #include <assay/ops/linear_pair.h>
 #include <assay/ops/linear_swiglu.h>
-#include <assay/ops/silu_mul.h>
 #include <assay/ops/linear_w8row.h>
+#include <assay/ops/moe_experts.h>
+#include <assay/ops/silu_mul.h>
 
 #include "core/core.h"
 
@@ -70,6 +71,23 @@ assay_status pass_linear_workspace(assay_context *context, enum assay_product pr
         call_of(product, assay_tensor_2d(nowhere, ASSAY_F32, tokens, w->columns), w,
                 assay_tensor_2d(nowhere, ASSAY_F32, tokens, w->rows));
     return assay_op_workspace(context, call.op, &call.args, bytes);
+}
+
+assay_status pass_experts_workspace(assay_context *context, int64_t tokens, int64_t k,
+                                    const struct assay_tensor *gate_up,
+                                    const struct assay_tensor *down, size_t *bytes)
+{
+    void *const nowhere = (void *)(uintptr_t)4096;
+    const struct assay_tensor rows =
+        assay_tensor_2d(nowhere, ASSAY_F32, tokens, gate_up->extent[2]);
+    const struct assay_moe_experts_args args = {
+        .x = rows,
+        .ids = assay_tensor_2d(nowhere, ASSAY_I32, tokens, k),
+        .weights = assay_tensor_2d(nowhere, ASSAY_F32, tokens, k),
+        .gate_up = *gate_up,
+        .down = *down,
+        .y = rows};
+    return assay_op_workspace(context, &assay_op_moe_experts, &args, bytes);
 }
 
 assay_status pass_embedding(assay_context *context, struct assay_tensor ids,

@@ -17,11 +17,16 @@ struct built_in_rule {
 };
 
 /* The decay and the update rate of a value head come from one row each: too few weights to gain
- * anything, and each steers a whole state. */
+ * anything, and each steers a whole state. So it is with the router's rows, one an expert, and the
+ * shared expert's gate. Experts themselves are bf16 in any recipe: banks are no matrices, and where
+ * they are stored one by one no pass uses them. */
 static const struct built_in_rule bf16_rules[] = {{"*", ASSAY_WEIGHT_BF16}};
 static const struct built_in_rule q8_rules[] = {
     {"*.in_proj_a.weight", ASSAY_WEIGHT_BF16},
     {"*.in_proj_b.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.gate.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.shared_expert_gate.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.experts.*", ASSAY_WEIGHT_BF16},
     {"*", ASSAY_WEIGHT_Q8G32},
 };
 /* What writes to the residual stream or to a state (v, gate, o, down, and in_proj_qkv with v among
@@ -29,17 +34,23 @@ static const struct built_in_rule q8_rules[] = {
 static const struct built_in_rule q4_mixed_rules[] = {
     {"*.in_proj_a.weight", ASSAY_WEIGHT_BF16},
     {"*.in_proj_b.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.gate.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.shared_expert_gate.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.experts.*", ASSAY_WEIGHT_BF16},
     {"*mtp.fc.weight", ASSAY_WEIGHT_BF16},
     {"*.self_attn.q_proj.weight", ASSAY_WEIGHT_Q4G64},
     {"*.self_attn.k_proj.weight", ASSAY_WEIGHT_Q4G64},
     {"*.mlp.gate_proj.weight", ASSAY_WEIGHT_Q4G64},
     {"*.mlp.up_proj.weight", ASSAY_WEIGHT_Q4G64},
+    {"*.mlp.shared_expert.gate_proj.weight", ASSAY_WEIGHT_Q4G64},
+    {"*.mlp.shared_expert.up_proj.weight", ASSAY_WEIGHT_Q4G64},
     {"*.self_attn.v_proj.weight", ASSAY_WEIGHT_Q5G64},
     {"*.self_attn.o_proj.weight", ASSAY_WEIGHT_Q5G64},
     {"*.linear_attn.in_proj_qkv.weight", ASSAY_WEIGHT_Q5G64},
     {"*.linear_attn.in_proj_z.weight", ASSAY_WEIGHT_Q5G64},
     {"*.linear_attn.out_proj.weight", ASSAY_WEIGHT_Q5G64},
     {"*.mlp.down_proj.weight", ASSAY_WEIGHT_Q5G64},
+    {"*.mlp.shared_expert.down_proj.weight", ASSAY_WEIGHT_Q5G64},
     {"*embed_tokens.weight", ASSAY_WEIGHT_Q6G64},
     {"*lm_head.weight", ASSAY_WEIGHT_Q6G64},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The forward pass of the dense Qwen3.5 family (qwen3_5.md section 5). Activations are f32 and
+ * The forward pass of the Qwen3.5 family (qwen3_5.md section 5). Activations are f32 and
  * stay in a handful of buffers; heads are read and written through strided views of the
  * projections, so no pass copies a row to regroup it.
  */
@@ -17,8 +17,11 @@
 #include <assay/ops/gdn_gating.h>
 #include <assay/ops/gdn_recurrent.h>
 #include <assay/ops/l2norm.h>
+#include <assay/ops/moe_experts.h>
+#include <assay/ops/moe_router.h>
 #include <assay/ops/qk_norm_rope_append.h>
 #include <assay/ops/rmsnorm.h>
+#include <assay/ops/sigmoid_mul.h>
 
 #include "core/core.h"
 #include "model/pass_weights.h"
@@ -31,19 +34,32 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Of the dense MLP, or of the shared expert. */
+static int64_t mlp_width(const struct assay_model_config *config)
+{
+    return config->is_moe ? config->shared_expert_size : config->intermediate_size;
+}
+
+/* Floats a token of what a mixture keeps in the gates: the router's logits, then the shared
+ * expert's gate, the experts' ids and weights. */
+static int64_t routing_width(const struct assay_model_config *config)
+{
+    return config->is_moe ? config->num_experts + 1 + 2 * config->experts_per_token : 0;
+}
+
 struct schedule_widths schedule_widths(const struct assay_model_config *config)
 {
     const int64_t query = config->num_heads * config->head_dim;
     const int64_t key = config->num_kv_heads * config->head_dim;
     const int64_t linear_key = config->linear_key_heads * config->linear_key_dim;
     const int64_t linear_value = config->linear_value_heads * config->linear_value_dim;
-    const int64_t mlp = config->intermediate_size;
+    const int64_t mlp = mlp_width(config);
     struct schedule_widths widths = {
         .residual = config->hidden_size,
         .first = larger(larger(2 * query, 2 * linear_key + linear_value), mlp),
         .second = larger(larger(query, linear_value), mlp),
-        .third = larger(2 * key, linear_value),
-        .gates = 2 * config->linear_value_heads,
+        .third = larger(larger(2 * key, linear_value), config->is_moe ? config->hidden_size : 0),
+        .gates = larger(2 * config->linear_value_heads, routing_width(config)),
     };
     return widths;
 }
@@ -257,12 +273,12 @@ static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_
     return project(schedule, z_rows, &weights->out_proj, normed);
 }
 
-/* (F18): normed -> MLP output, in place of normed. */
+/* (F18): normed -> MLP output, in place of normed; of a mixture, the shared expert. */
 static assay_status mlp(const struct schedule *schedule, const struct mlp_weights *weights,
                         struct assay_tensor normed)
 {
     const struct schedule_scratch *scratch = &schedule->scratch;
-    const int64_t tokens = normed.extent[0], width = schedule->config->intermediate_size;
+    const int64_t tokens = normed.extent[0], width = mlp_width(schedule->config);
     const struct assay_tensor gate = rows(scratch->first, tokens, width);
     const struct assay_tensor up = rows(scratch->second, tokens, width);
 
@@ -270,6 +286,40 @@ static assay_status mlp(const struct schedule *schedule, const struct mlp_weight
                           &weights->gate_proj, &weights->up_proj, gate, up));
     return pass_linear(schedule->context, schedule->products.down, gate, &weights->down_proj,
                        normed);
+}
+
+/* (F19): normed -> MLP output, in place of normed. Routing stays where the ops are: ids and weights
+ * are never read here. The routed sum waits in `third` while the shared expert takes normed. */
+static assay_status mixture(const struct schedule *schedule, const struct layer_weights *weights,
+                            struct assay_tensor normed)
+{
+    const struct assay_model_config *config = schedule->config;
+    const struct moe_weights *moe = &weights->moe;
+    const int64_t tokens = normed.extent[0], k = config->experts_per_token;
+    float *const gate_data = schedule->scratch.gates + tokens * config->num_experts;
+    const struct assay_tensor logits = rows(schedule->scratch.gates, tokens, config->num_experts);
+    const struct assay_tensor gate = rows(gate_data, tokens, 1);
+    const struct assay_tensor chosen = rows(gate_data + tokens, tokens, k);
+    const struct assay_tensor ids =
+        assay_tensor_2d(gate_data + tokens + tokens * k, ASSAY_I32, tokens, k);
+    const struct assay_tensor routed = rows(schedule->scratch.third, tokens, config->hidden_size);
+
+    ASSAY_TRY(pass_linear(schedule->context, ASSAY_PRODUCT_A16, normed, &moe->router, logits));
+    const struct assay_moe_router_args route = {.logits = logits, .ids = ids, .weights = chosen};
+    ASSAY_TRY(assay_moe_router(schedule->context, &route));
+    const struct assay_moe_experts_args experts = {.x = normed,
+                                                   .ids = ids,
+                                                   .weights = chosen,
+                                                   .gate_up = moe->gate_up,
+                                                   .down = moe->down,
+                                                   .y = routed};
+    ASSAY_TRY(assay_moe_experts(schedule->context, &experts));
+    ASSAY_TRY(pass_linear(schedule->context, ASSAY_PRODUCT_A16, normed, &moe->shared_gate, gate));
+    ASSAY_TRY(mlp(schedule, &weights->mlp, normed));
+    const struct assay_sigmoid_mul_args gated = {.x = normed, .gate = gate, .y = normed};
+    ASSAY_TRY(assay_sigmoid_mul(schedule->context, &gated));
+    const struct assay_add_args sum = {.a = normed, .b = routed, .y = normed};
+    return assay_add(schedule->context, &sum);
 }
 
 assay_status schedule_layers(const struct schedule *schedule, const struct schedule_block *block)
@@ -294,7 +344,10 @@ assay_status schedule_layers(const struct schedule *schedule, const struct sched
         else
             ASSAY_TRY(gdn_mixer(schedule, &weights->mixer.gdn, state, normed));
         ASSAY_TRY(add_and_norm(schedule, x, &weights->post_attention_norm, normed));
-        ASSAY_TRY(mlp(schedule, &weights->mlp, normed));
+        if (schedule->config->is_moe)
+            ASSAY_TRY(mixture(schedule, weights, normed));
+        else
+            ASSAY_TRY(mlp(schedule, &weights->mlp, normed));
         ASSAY_TRY(add_and_norm(schedule, x, next, normed));
     }
     return ASSAY_OK;

@@ -26,10 +26,10 @@ struct layer_state {
  * mixers and the MLP; each is as wide as its widest tenant (schedule_widths says which). */
 struct schedule_widths {
     int64_t residual; /* x of (F4), also the normed copy: H */
-    int64_t first;    /* q and gate | convolution channels | MLP gate */
+    int64_t first;    /* q and gate | convolution channels | MLP gate, or the shared expert's */
     int64_t second;   /* attention output | z | MLP up */
-    int64_t third;    /* k and v | output of the delta rule */
-    int64_t gates;    /* a and b, later g and beta */
+    int64_t third;    /* k and v | output of the delta rule | sum of the experts */
+    int64_t gates;    /* a and b, later g and beta | router's logits, shared gate, weights, ids */
 };
 struct schedule_widths schedule_widths(const struct assay_model_config *config);
 

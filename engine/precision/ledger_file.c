@@ -17,7 +17,7 @@
 
 #define WHERE "ledger"
 
-enum { BUSY_MS = 10000 };
+enum { BUSY_MS = 10000, LONGEST_VALUE = 64 << 20 };
 
 /* Ends every message about a damaged file. */
 #define WAY_OUT                                                                                  \
@@ -50,6 +50,20 @@ static assay_status read_pragma(sqlite3 *db, const char *path, const char *sql, 
     return status;
 }
 
+/* A file from elsewhere may hold a schema that computes for ever, or reaches code that no ledger
+ * needs: views, triggers and virtual tables are the entries without a page of their own. */
+static assay_status check_schema(sqlite3 *db, const char *path, struct assay_error *error)
+{
+    int strange;
+    ASSAY_TRY(read_pragma(
+        db, path, "SELECT count(*) FROM sqlite_schema WHERE rootpage IS NULL OR rootpage < 1",
+        &strange, error));
+    if (strange != 0)
+        return assay_fail(error, ASSAY_E_CORRUPT, WHERE, path,
+                          "holds views, triggers or virtual tables, which no ledger has: " WAY_OUT);
+    return ASSAY_OK;
+}
+
 static assay_status check_version(sqlite3 *db, const char *path, int *version,
                                   struct assay_error *error)
 {
@@ -64,7 +78,16 @@ static assay_status check_version(sqlite3 *db, const char *path, int *version,
                           "has version %d, this build knows versions 1 to %d: use the newer "
                           "program or name another file",
                           *version, ASSAY_LEDGER_VERSION);
-    return ASSAY_OK;
+    return check_schema(db, path, error);
+}
+
+/* What the file may make SQLite do while it is read: no function beyond arithmetic and text in its
+ * schema, no value that a function blows up, sizes of cells checked. */
+static void distrust(sqlite3 *db)
+{
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
+    (void)sqlite3_exec(db, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
 }
 
 /* A ledger in a folder that cannot be written lacks the shared memory file that its write-ahead log
@@ -96,10 +119,12 @@ static assay_status open_file(const char *path, sqlite3 **db, int *version,
     if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
         return assay_ledger_refusal(*db, path, error);
     sqlite3_busy_timeout(*db, BUSY_MS);
+    distrust(*db);
     if (read_pragma(*db, path, "PRAGMA user_version", version, &first) == ASSAY_OK)
         return check_version(*db, path, version, error);
     if ((sqlite3_errcode(*db) & 0xff) != SQLITE_CANTOPEN || !open_immutable(path, db))
         return assay_ledger_refusal(*db, path, error);
+    distrust(*db);
     return check_version(*db, path, version, error);
 }
 

@@ -33,9 +33,7 @@ static assay_status check(const assay_session *session, int64_t num_prompt,
     if (num_prompt == 0 && session->length == 0)
         return assay_fail(error, ASSAY_E_ARG, WHERE, "prompt",
                           "is empty, and so is the session: nothing to continue");
-    if (session->broken)
-        return assay_fail(error, ASSAY_E_ARG, WHERE, "session",
-                          "an earlier pass failed half-way: reset the session first");
+    ASSAY_TRY(session_whole(session, error));
     if (generation->max_new_tokens < 0)
         return assay_fail(error, ASSAY_E_ARG, WHERE, "max_new_tokens", "must be >= 0, is %lld",
                           (long long)generation->max_new_tokens);

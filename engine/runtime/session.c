@@ -3,9 +3,11 @@
  * Sessions: creation, the calls that extend a sequence, its states.
  */
 #include <assay/device.h>
+#include <assay/ops/moe_router.h>
 
 #include "core/core.h"
 #include "numeric/float_words.h"
+#include "runtime/session_faults.h"
 #include "runtime/session_weights.h"
 #include "runtime/step_graphs.h"
 
@@ -54,6 +56,7 @@ static assay_status set_options(assay_session *session, const struct assay_sessi
                      &session->schedule.gdn_chunk, error));
     ASSAY_TRY(choose("recurrent_limit", options->recurrent_limit, DEFAULT_RECURRENT_LIMIT,
                      INT32_MAX, &session->schedule.recurrent_limit, error));
+    session->chunk_asked = session->prefill_chunk;
     /* No pass is longer than the sequence may become: scratch beyond that is waste. */
     if (session->prefill_chunk > session->capacity)
         session->prefill_chunk = session->capacity;
@@ -65,9 +68,11 @@ static assay_status check_support(assay_context *context, const struct assay_mod
                                   struct assay_error *error)
 {
     const enum assay_backend backend = assay_context_backend(context);
-    if (config->is_moe)
+    if (config->experts_per_token > ASSAY_MOE_MOST || config->num_experts > ASSAY_MOE_EXPERTS_MOST)
         return assay_fail(error, ASSAY_E_UNSUPPORTED, WHERE, "model",
-                          "mixture-of-experts models cannot be run yet; use a dense model");
+                          "%lld of %lld experts a token, this version has at most %d of %d",
+                          (long long)config->experts_per_token, (long long)config->num_experts,
+                          ASSAY_MOE_MOST, ASSAY_MOE_EXPERTS_MOST);
     if ((unsigned)options->cuda_graphs > ASSAY_CUDA_GRAPHS_OFF)
         return assay_fail(error, ASSAY_E_ARG, WHERE, "cuda_graphs", "is %d, no such choice",
                           (int)options->cuda_graphs);
@@ -131,6 +136,7 @@ static assay_status initialise(assay_session *session, const struct assay_sessio
     ASSAY_TRY(set_weights(session, error));
     tell_no_effect(session, options->trades);
     ASSAY_TRY(session_allocate(session, error));
+    ASSAY_TRY(session_history_allocate(session, error));
     ASSAY_TRY(session_plan_workspace(session, error));
     if (backend == ASSAY_CUDA && options->cuda_graphs != ASSAY_CUDA_GRAPHS_OFF) {
         session->graphs = step_graphs_create();
@@ -155,11 +161,13 @@ assay_status assay_session_create(assay_context *context, const assay_model *mod
     assay_session *created = assay_alloc_zero(1, sizeof *created);
     if (created == NULL)
         return assay_fail(error, ASSAY_E_MEMORY, WHERE, "session", "no memory");
+    created->options = options == NULL ? defaults : *options;
+    created->checkpoint.length = -1;
     created->context = context;
     created->model = model;
     created->config = assay_model_config(model);
     created->on_device = assay_on_device(context);
-    const assay_status status = initialise(created, options == NULL ? &defaults : options, error);
+    const assay_status status = initialise(created, &created->options, error);
     if (status != ASSAY_OK) {
         assay_session_destroy(created);
         return status;
@@ -173,6 +181,7 @@ void assay_session_destroy(assay_session *session)
     if (session == NULL)
         return;
     step_graphs_destroy(session->graphs);
+    session_history_free(session);
     session_free(session);
     session_weights_release(session->schedule.weights);
     assay_free(session);
@@ -180,10 +189,12 @@ void assay_session_destroy(assay_session *session)
 
 void assay_session_reset(assay_session *session)
 {
+    const bool keep = SESSION_FAULT(RESET_KEEPS_STATES) && session->length > 0;
     session->length = 0;
-    session->broken =
-        session->state_memory != NULL && assay_buffer_fill(session->context, session->state_memory,
-                                                           0, session->state_bytes) != ASSAY_OK;
+    session->checkpoint.length = -1;
+    session->broken = session->state_memory != NULL && !keep &&
+                      assay_buffer_fill(session->context, session->state_memory, 0,
+                                        session->state_bytes) != ASSAY_OK;
 }
 
 int64_t assay_session_length(const assay_session *session)
@@ -213,9 +224,7 @@ assay_status session_check(const assay_session *session, const int32_t *ids, int
                            struct assay_error *error)
 {
     const int64_t vocab = session->config->vocab_size;
-    if (session->broken)
-        return assay_fail(error, ASSAY_E_ARG, WHERE, "session",
-                          "an earlier pass failed half-way: reset the session first");
+    ASSAY_TRY(session_whole(session, error));
     if (num_ids < 0 || (ids == NULL && num_ids > 0))
         return assay_fail(error, ASSAY_E_ARG, WHERE, "ids", "%s, num_ids is %lld",
                           ids == NULL ? "is NULL" : "must have a length >= 0", (long long)num_ids);

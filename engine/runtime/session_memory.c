@@ -8,6 +8,7 @@
 #include <assay/device.h>
 
 #include "core/core.h"
+#include "runtime/session_faults.h"
 #include "runtime/session_private.h"
 
 #define WHERE "session"
@@ -173,7 +174,8 @@ void session_free(assay_session *session)
     }
     assay_buffer_destroy(session->context, session->scratch_memory);
     assay_buffer_destroy(session->context, session->state_memory);
-    assay_buffer_destroy(session->context, session->kv_memory);
+    if (!SESSION_FAULT(FORK_SHARES)) /* what is shared must stay */
+        assay_buffer_destroy(session->context, session->kv_memory);
     assay_free(session->schedule.layers);
 }
 
@@ -184,7 +186,8 @@ static assay_status copy_cache(const assay_session *session, const struct assay_
     const size_t row = assay_tensor_span(from) / (size_t)session->capacity;
     if (from->data == NULL)
         return ASSAY_OK;
-    return assay_buffer_copy(session->context, to->data, from->data, (size_t)session->length * row);
+    const int64_t rows = session->length - (SESSION_FAULT(MOVE_ROW_SHORT) && session->length > 0);
+    return assay_buffer_copy(session->context, to->data, from->data, (size_t)rows * row);
 }
 
 static assay_status copy_caches(const assay_session *session, const struct layer_state *before)

@@ -8,6 +8,7 @@
 #include <assay/ops/sample.h>
 
 #include "core/core.h"
+#include "runtime/session_faults.h"
 #include "runtime/step_graphs.h"
 
 enum { FIRST_TIER = 256, TIER_FACTOR = 4 };
@@ -105,7 +106,9 @@ assay_status session_pass(assay_session *session, enum assay_pass_kind kind, con
     else
         ASSAY_TRY(session_pass_calls(session, &pass));
     ASSAY_TRY(deliver(session, num_ids, tail, logits));
-    session->length += num_ids;
+    session_history_append(session, kind, ids, num_ids);
+    if (!(SESSION_FAULT(LENGTH_FORGOTTEN) && kind == ASSAY_PASS_DECODE && num_ids > 1))
+        session->length += num_ids;
     return ASSAY_OK;
 }
 

@@ -3,10 +3,6 @@
  * What a session needs and reads, computed from shapes and formats before a pass runs: workspace of
  * its products, sizes of its weights.
  */
-#include <string.h>
-
-#include <sodium.h>
-
 #include <assay/device.h>
 
 #include "core/core.h"
@@ -35,7 +31,21 @@ static assay_status plan_product(struct plan *plan, enum assay_product product,
     return ASSAY_OK;
 }
 
+static assay_status plan_experts(struct plan *plan, const struct assay_model_config *config,
+                                 const struct moe_weights *moe)
+{
+    size_t bytes;
+    ASSAY_TRY(plan_product(plan, ASSAY_PRODUCT_A16, &moe->router));
+    ASSAY_TRY(plan_product(plan, ASSAY_PRODUCT_A16, &moe->shared_gate));
+    ASSAY_TRY(pass_experts_workspace(plan->context, plan->tokens, config->experts_per_token,
+                                     &moe->gate_up, &moe->down, &bytes));
+    if (bytes > plan->bytes)
+        plan->bytes = bytes;
+    return ASSAY_OK;
+}
+
 static assay_status plan_layer(struct plan *plan, const struct assay_products *products,
+                               const struct assay_model_config *config,
                                const struct layer_weights *layer)
 {
     const struct attention_weights *const attention = &layer->mixer.attention;
@@ -49,6 +59,8 @@ static assay_status plan_layer(struct plan *plan, const struct assay_products *p
     const int count = is_full ? 4 : 5;
     for (int i = 0; i < count; i++)
         ASSAY_TRY(plan_product(plan, products->projections, projections[i]));
+    if (config->is_moe)
+        ASSAY_TRY(plan_experts(plan, config, &layer->moe));
     ASSAY_TRY(plan_product(plan, products->gate_up, &layer->mlp.gate_proj));
     ASSAY_TRY(plan_product(plan, products->gate_up, &layer->mlp.up_proj));
     return plan_product(plan, products->down, &layer->mlp.down_proj);
@@ -61,7 +73,8 @@ static assay_status plan_pass(const assay_session *session, enum assay_pass_kind
     const struct assay_products products =
         assay_precision_products(&session->precision, kind, tokens);
     for (int64_t i = 0; i < session->config->num_layers; i++)
-        ASSAY_TRY(plan_layer(&plan, &products, &session->schedule.weights->layers[i]));
+        ASSAY_TRY(
+            plan_layer(&plan, &products, session->config, &session->schedule.weights->layers[i]));
     *largest = plan.bytes;
     return ASSAY_OK;
 }
@@ -90,6 +103,20 @@ assay_status session_plan_workspace(assay_session *session, struct assay_error *
 
 /* ---- what there is ------------------------------------------------------------------------- */
 
+/* Of the banks of all layers, the experts that a token does not have. */
+static size_t idle_experts(const assay_session *session)
+{
+    const struct assay_model_config *const config = session->config;
+    size_t bytes = 0;
+    for (int64_t i = 0; i < config->num_layers && config->is_moe; i++) {
+        const struct moe_weights *const moe = &session->schedule.weights->layers[i].moe;
+        const size_t expert = (assay_tensor_span(&moe->gate_up) + assay_tensor_span(&moe->down)) /
+                              (size_t)config->num_experts;
+        bytes += expert * (size_t)(config->num_experts - config->experts_per_token);
+    }
+    return bytes;
+}
+
 assay_status assay_session_memory(const assay_session *session, struct assay_session_memory *memory,
                                   struct assay_error *error)
 {
@@ -101,58 +128,11 @@ assay_status assay_session_memory(const assay_session *session, struct assay_ses
     const size_t row = session_weights_row_bytes(&weights->embed);
     const size_t table = row * (size_t)weights->embed.rows;
     memory->weights = session_weights_bytes(weights, session->config->num_layers);
-    memory->decode_reads = memory->weights - (tied ? 0 : table) + row;
+    memory->decode_reads = memory->weights - (tied ? 0 : table) + row - idle_experts(session);
     memory->weight_copies = session_weights_copied(weights);
     memory->kv = session->kv_bytes;
     memory->states = session->state_bytes;
     memory->scratch = session->scratch_bytes;
     memory->workspace = session->workspace_bytes;
-    return ASSAY_OK;
-}
-
-/* ---- the bytes of embedding and head ------------------------------------------------------- */
-
-static assay_status hash_plane(const assay_session *session, const struct assay_tensor *plane,
-                               crypto_generichash_state *state)
-{
-    const size_t bytes = assay_tensor_span(plane);
-    if (plane->data == NULL)
-        return ASSAY_OK;
-    if (!session->on_device) {
-        crypto_generichash_update(state, plane->data, bytes);
-        return ASSAY_OK;
-    }
-    void *copy = assay_alloc(bytes);
-    if (copy == NULL)
-        return ASSAY_E_MEMORY;
-    const assay_status status = assay_buffer_read(session->context, copy, plane->data, bytes);
-    if (status == ASSAY_OK)
-        crypto_generichash_update(state, copy, bytes);
-    assay_free(copy);
-    return status;
-}
-
-assay_status assay_session_weights_digest(const assay_session *session, char digest[65],
-                                          struct assay_error *error)
-{
-    const struct assay_weights *const matrices[] = {&session->schedule.weights->embed,
-                                                    &session->schedule.weights->lm_head};
-    crypto_generichash_state state;
-    unsigned char hash[32];
-    digest[0] = '\0';
-    if (sodium_init() < 0)
-        return assay_fail(error, ASSAY_E_INTERNAL, WHERE, "libsodium", "cannot be initialised");
-    crypto_generichash_init(&state, NULL, 0, sizeof hash);
-    for (int i = 0; i < 2; i++) {
-        const struct assay_tensor *const planes[] = {&matrices[i]->base, &matrices[i]->high,
-                                                     &matrices[i]->scales};
-        for (int k = 0; k < 3; k++) {
-            const assay_status status = hash_plane(session, planes[k], &state);
-            if (status != ASSAY_OK)
-                return assay_fail(error, status, WHERE, "weights", "cannot be read back");
-        }
-    }
-    crypto_generichash_final(&state, hash, sizeof hash);
-    sodium_bin2hex(digest, 65, hash, sizeof hash);
     return ASSAY_OK;
 }

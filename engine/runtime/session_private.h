@@ -45,7 +45,24 @@ struct pass {
  * STEP_RECORD_TOKENS the ids and behind them the positions. */
 enum { STEP_RECORD_START, STEP_RECORD_STEP, STEP_RECORD_TOKENS = 16 };
 
+/* How each token came: the first of a pass names its kind, the others are inside. */
+enum pass_mark { MARK_INSIDE, MARK_PREFILL, MARK_DECODE, NUM_PASS_MARKS };
+
+/* What a sequence is made of, in host memory: a rewind runs passes again, a file keeps them. */
+struct session_history {
+    int32_t *tokens; /* [capacity] */
+    uint8_t *marks;  /* [capacity] enum pass_mark */
+};
+
+/* The states as they were at `length` tokens; buffers of the context. */
+struct session_checkpoint {
+    void *states; /* NULL: never allocated */
+    float *last_row;
+    int64_t length; /* -1: none */
+};
+
 struct assay_session {
+    struct assay_session_options options; /* as given */
     assay_context *context;
     const assay_model *model;
     const struct assay_model_config *config;
@@ -53,6 +70,7 @@ struct assay_session {
     struct assay_precision precision;
     int64_t capacity;
     int64_t prefill_chunk;
+    int64_t chunk_asked; /* before it was cut to the capacity, which no pass exceeds anyway */
     int64_t length;
     size_t workspace_bytes; /* planned: largest of the products of its passes */
     bool broken;    /* a pass failed half-way: states and length no longer belong together */
@@ -79,6 +97,8 @@ struct assay_session {
     /* The host's side of record and counts; the same memory where the host can write it. */
     int32_t *host_record, *host_counts;
     struct token_choice choice;
+    struct session_history history;
+    struct session_checkpoint checkpoint;
 };
 
 /* ---- session_memory.c ---------------------------------------------------------------------- */
@@ -104,6 +124,28 @@ ASSAY_MUST_USE assay_status session_choose(assay_session *session, int64_t step,
 /* The length up to which one launch geometry serves a decode step that ends at `length`: a power of
  * four times 256, at most the capacity. */
 int64_t session_tier(const assay_session *session, int64_t length, int *index);
+
+/* ---- session_history.c --------------------------------------------------------------------- */
+ASSAY_MUST_USE assay_status session_history_allocate(assay_session *session,
+                                                     struct assay_error *error);
+/* History and checkpoint. */
+void session_history_free(assay_session *session);
+/* Notes a pass that is about to be part of the sequence: ids may lie in the history itself. */
+void session_history_append(assay_session *session, enum assay_pass_kind kind, const int32_t *ids,
+                            int64_t num_ids);
+/* ASSAY_E_ARG when a pass failed half-way. */
+ASSAY_MUST_USE assay_status session_whole(const assay_session *session, struct assay_error *error);
+
+/* ---- session_digest.c ---------------------------------------------------------------------- */
+enum session_part { PART_CONFIG, PART_LAYERS, PART_EMBEDDING, PART_HEAD, NUM_SESSION_PARTS };
+enum { PART_DIGEST_BYTES = 32 };
+
+/* BLAKE2b-256 of what the session's results depend on, part by part: numbers of the config, planes
+ * of the layers and the final norm, of the embedding and of the head, the last two in the formats
+ * that the session's ops read. */
+ASSAY_MUST_USE assay_status session_digests(
+    const assay_session *session, unsigned char digests[NUM_SESSION_PARTS][PART_DIGEST_BYTES],
+    struct assay_error *error);
 
 /* ---- session.c ----------------------------------------------------------------------------- */
 /* Everything that can be wrong with a call, before any state changes. */

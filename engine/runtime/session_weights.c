@@ -12,7 +12,7 @@
 #include "core/core.h"
 #include "formats/transcode.h"
 
-enum { ALIGNMENT = 256, MAX_LAYER_TENSORS = 40 };
+enum { ALIGNMENT = 256 };
 
 struct session_weights {
     struct model_weights weights; /* first: what users hold points here */
@@ -33,7 +33,7 @@ static struct session_weights *copies;
 
 /* Tensors to copy. */
 struct tensor_list {
-    struct assay_tensor *tensors[MAX_LAYER_TENSORS];
+    struct assay_tensor *tensors[SESSION_LAYER_TENSORS];
     int count;
 };
 
@@ -63,6 +63,12 @@ static void list_tensors(struct layer_weights *layer, struct tensor_list *list)
     add_matrix(list, &mlp->gate_proj);
     add_matrix(list, &mlp->up_proj);
     add_matrix(list, &mlp->down_proj);
+    if (layer->moe.gate_up.data != NULL) {
+        add_matrix(list, &layer->moe.router);
+        add(list, &layer->moe.gate_up);
+        add(list, &layer->moe.down);
+        add_matrix(list, &layer->moe.shared_gate);
+    }
     if (layer->kind == ASSAY_LAYER_FULL) {
         add_matrix(list, &attention->q_proj);
         add_matrix(list, &attention->k_proj);
@@ -361,6 +367,17 @@ size_t session_weights_bytes(const struct model_weights *weights, int64_t num_la
         bytes += list_bytes(&list);
     }
     return bytes;
+}
+
+int session_weights_list(const struct layer_weights *layer,
+                         struct assay_tensor views[SESSION_LAYER_TENSORS])
+{
+    struct layer_weights copy = *layer;
+    struct tensor_list list;
+    list_tensors(&copy, &list);
+    for (int i = 0; i < list.count; i++)
+        views[i] = *list.tensors[i];
+    return list.count;
 }
 
 size_t session_weights_row_bytes(const struct assay_weights *matrix)

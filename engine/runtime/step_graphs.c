@@ -7,6 +7,7 @@
 #include <assay/device.h>
 
 #include "core/core.h"
+#include "runtime/session_faults.h"
 
 /* 256 * 4^8 is the largest capacity. */
 enum { NUM_TIERS = 9 };
@@ -99,8 +100,9 @@ assay_status step_graphs_run(struct step_graphs *graphs, assay_session *session,
         slot->ran = true;
         return ASSAY_OK;
     }
-    if (slot->graph != NULL && (slot->kv_generation != session->kv_generation ||
-                                !assay_graph_is_current(session->context, slot->graph)))
+    if (slot->graph != NULL &&
+        ((slot->kv_generation != session->kv_generation && !SESSION_FAULT(STALE_GRAPH)) ||
+         !assay_graph_is_current(session->context, slot->graph)))
         forget(slot);
     if (slot->graph == NULL) {
         ASSAY_TRY(record(session, pass, slot));

@@ -400,7 +400,8 @@ static void run_decode(void *argument)
 }
 
 /* Bytes that one token must read and write: every weight but the embedding table and the MTP head
- * once, and the recurrent state of the linear layers in and out. */
+ * once, of a mixture's experts those that it has, and the recurrent state of the linear layers in
+ * and out. */
 static double decode_bytes(const assay_model *model)
 {
     const struct assay_model_config *c = assay_model_config(model);
@@ -412,7 +413,9 @@ static double decode_bytes(const assay_model *model)
         bool embedding = strstr(stored.name, "embed_tokens") != NULL && !c->tie_embeddings;
         if (embedding || strstr(stored.name, "mtp.") != NULL)
             continue;
-        bytes += (double)stored.bytes;
+        bool experts = strstr(stored.name, ".mlp.experts.") != NULL;
+        bytes += (double)stored.bytes *
+                 (experts ? (double)c->experts_per_token / (double)c->num_experts : 1);
     }
     for (int64_t i = 0; i < c->num_layers; i++)
         if (c->layers[i] == ASSAY_LAYER_LINEAR)

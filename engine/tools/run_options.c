@@ -34,16 +34,21 @@ enum {
     KEY_BACKEND,
     KEY_DEVICE,
     KEY_CUDA_GRAPHS,
+    KEY_SAVE,
+    KEY_RESTORE,
     KEY_TRADE /* the first trade; the others follow */
 };
 
 static const struct argp_option option_table[] = {
-    {NULL, 0, NULL, 0, "Input (exactly one of the two):", 1},
+    {NULL, 0, NULL, 0, "Input (exactly one of prompt and messages, but with --restore):", 1},
     {"prompt", KEY_PROMPT, "TEXT", 0, "A user message; with --raw, the text itself", 1},
     {"messages", KEY_MESSAGES, "FILE", 0, "A conversation: JSON array of {\"role\", \"content\"}",
      1},
     {"raw", KEY_RAW, NULL, 0, "Apply no chat template to the prompt", 1},
     {"no-thinking", KEY_NO_THINKING, NULL, 0, "Ask for an answer without a think block", 1},
+    {"restore", KEY_RESTORE, "FILE", 0, "Go on with a saved session; --raw --prompt may add to it",
+     1},
+    {"save", KEY_SAVE, "FILE", 0, "Save the session at the end, all new tokens included", 1},
     {NULL, 0, NULL, 0, "Generation:", 2},
     {"max-new", KEY_MAX_NEW, "N", 0, "Stop after N new tokens (default 256)", 2},
     {"greedy", KEY_GREEDY, NULL, 0, "Always take the most likely token (the default)", 2},
@@ -87,6 +92,8 @@ static const char doc[] =
     "  assay run models/tiny --prompt 'What is 12 times 10?'\n"
     "  assay run models/tiny --raw --prompt 'Call me' --max-new 40\n"
     "  assay run models/tiny --messages talk.json --temperature 0.7 --top-p 0.9 --seed 1\n"
+    "  assay run models/tiny --prompt hello --save talk.session\n"
+    "  assay run models/tiny --restore talk.session --max-new 100\n"
     "  assay run models/tiny --prompt hello --gdn-state-fp16\n"
     "  assay run models/tiny --prompt hello --backend cuda --device 1\n"
     "\nA lossy option is refused until its gate has passed on this model:\n"
@@ -183,20 +190,37 @@ static error_t parse_execution(int key, const char *text, struct argp_state *sta
     }
 }
 
-/* Combinations that contradict themselves or would have no effect. */
-static void check(const struct parsing *parsing, const struct argp_state *state)
+/* A saved session has no place for the beginning that the chat template makes. */
+static void check_input(const struct run_options *options, const struct argp_state *state)
 {
-    const struct run_options *options = parsing->options;
     if (options->prompt != NULL && options->messages != NULL)
         argp_error(state, "--prompt and --messages exclude each other");
-    if (options->prompt == NULL && options->messages == NULL)
+    if (options->restore == NULL && options->prompt == NULL && options->messages == NULL)
         argp_error(state, "--prompt or --messages is missing");
+    if (options->restore != NULL && options->messages != NULL)
+        argp_error(state, "--restore and --messages exclude each other: a conversation begins "
+                          "anew");
+    if (options->restore != NULL && options->prompt != NULL && !options->raw)
+        argp_error(state, "--restore takes --prompt with --raw only: the chat template begins a "
+                          "conversation");
+    if (options->restore != NULL && options->no_thinking)
+        argp_error(state, "--restore and --no-thinking exclude each other: thinking is a matter "
+                          "of the chat template");
+    if (options->raw && options->prompt == NULL && options->messages == NULL)
+        argp_error(state, "--raw has no effect without --prompt");
     if (options->raw && options->messages != NULL)
         argp_error(state, "--raw and --messages exclude each other: a conversation needs the "
                           "chat template");
     if (options->raw && options->no_thinking)
         argp_error(state, "--raw and --no-thinking exclude each other: thinking is a matter of "
                           "the chat template");
+}
+
+/* Combinations that contradict themselves or would have no effect. */
+static void check(const struct parsing *parsing, const struct argp_state *state)
+{
+    const struct run_options *options = parsing->options;
+    check_input(options, state);
     if (parsing->greedy && options->sampling.temperature > 0.0)
         argp_error(state, "--greedy and --temperature above 0 exclude each other");
     if (parsing->sampling_option != NULL && options->sampling.temperature == 0.0)
@@ -238,6 +262,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_MESSAGES:
         options->messages = text;
+        return 0;
+    case KEY_RESTORE:
+        options->restore = text;
+        return 0;
+    case KEY_SAVE:
+        options->save = text;
         return 0;
     case KEY_RAW:
         options->raw = true;

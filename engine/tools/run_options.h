@@ -15,8 +15,10 @@ enum run_stats { RUN_STATS_TEXT, RUN_STATS_JSON, RUN_STATS_NONE };
 
 struct run_options {
     const char *model_dir;
-    const char *prompt;   /* exactly one of prompt and messages is set */
+    const char *prompt;   /* exactly one of prompt and messages is set, but with restore: */
     const char *messages; /* path of a JSON file */
+    const char *restore;  /* a saved session that goes on, with prompt (raw) or without */
+    const char *save;     /* where the session goes at the end */
     bool raw;             /* the prompt goes in as it is */
     bool no_thinking;
     int64_t max_new_tokens;

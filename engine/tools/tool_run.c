@@ -48,6 +48,8 @@ struct run {
     size_t num_prompt;
     int64_t fed; /* prompt tokens that the session has seen */
     char trades[256];
+    int64_t restored; /* tokens of the saved session */
+    int32_t newest;   /* generated token that the session has not seen; -1: none */
     const char *gate; /* "not needed", "passed", "certified", "UNGATED" */
     struct assay_generation generation;
     double prefill_seconds;
@@ -109,6 +111,8 @@ static assay_status render(struct run *run, char **text, size_t *bytes)
 static assay_status encode_prompt(struct run *run)
 {
     const struct run_options *options = run->options;
+    if (options->prompt == NULL && options->messages == NULL)
+        return ASSAY_OK;
     if (options->raw)
         return assay_encode(run->tokenizer, options->prompt, strlen(options->prompt), &run->prompt,
                             &run->num_prompt, &run->error);
@@ -122,27 +126,35 @@ static assay_status encode_prompt(struct run *run)
 }
 
 /* The session is as long as asked for, or as prompt and new tokens need; the generation is cut to
- * what fits. The last generated token is never appended, hence the 1. */
-static assay_status create_session(struct run *run)
+ * what fits. The last generated token is appended only where the session is saved, hence the 1. */
+static assay_status plan_capacity(struct run *run, int64_t *capacity)
 {
     const struct run_options *options = run->options;
     const int64_t positions = assay_model_config(run->model)->max_positions;
-    const int64_t prompt = (int64_t)run->num_prompt;
+    const int64_t prompt = run->restored + (int64_t)run->num_prompt;
+    const int64_t last = options->save == NULL;
     int64_t new_tokens = options->max_new_tokens;
-    int64_t capacity = options->context != 0 ? options->context : prompt + new_tokens;
-    if (options->context == 0 && capacity > positions)
-        capacity = positions;
-    if (prompt > capacity)
+    *capacity = options->context != 0 ? options->context : prompt + new_tokens;
+    if (options->context == 0 && *capacity > positions)
+        *capacity = positions;
+    if (prompt > *capacity)
         return assay_fail(&run->error, ASSAY_E_FULL, "run", "prompt",
                           "is %lld tokens long, the context has room for %lld", (long long)prompt,
-                          (long long)capacity);
-    if (new_tokens > capacity - prompt + 1) {
-        new_tokens = capacity - prompt + 1;
+                          (long long)*capacity);
+    if (new_tokens > *capacity - prompt + last) {
+        new_tokens = *capacity - prompt + last;
         fprintf(stderr, "assay: the context of %lld tokens leaves room for %lld new ones\n",
-                (long long)capacity, (long long)new_tokens);
+                (long long)*capacity, (long long)new_tokens);
     }
     run->generation.max_new_tokens = new_tokens;
+    return ASSAY_OK;
+}
 
+static assay_status create_session(struct run *run)
+{
+    const struct run_options *options = run->options;
+    int64_t capacity;
+    ASSAY_TRY(plan_capacity(run, &capacity));
     struct assay_context_options context = assay_context_defaults();
     context.backend = options->backend;
     context.device = options->device;
@@ -153,7 +165,10 @@ static assay_status create_session(struct run *run)
     session.prefill_chunk = PREFILL_CHUNK;
     session.trades = options->trades;
     session.cuda_graphs = options->cuda_graphs;
-    return assay_session_create(run->context, run->model, &session, &run->session, &run->error);
+    ASSAY_TRY(assay_session_create(run->context, run->model, &session, &run->session, &run->error));
+    return options->restore == NULL
+               ? ASSAY_OK
+               : assay_session_restore(run->session, options->restore, &run->error);
 }
 
 static assay_status prepare(struct run *run)
@@ -162,7 +177,9 @@ static assay_status prepare(struct run *run)
     ASSAY_TRY(ask_gate(run));
     ASSAY_TRY(assay_tokenizer_open(run->options->model_dir, &run->tokenizer, &run->error));
     ASSAY_TRY(encode_prompt(run));
-    if (run->num_prompt == 0)
+    if (run->options->restore != NULL)
+        ASSAY_TRY(assay_session_file_length(run->options->restore, &run->restored, &run->error));
+    if (run->num_prompt == 0 && run->restored == 0)
         return assay_fail(&run->error, ASSAY_E_USAGE, "run", "prompt",
                           "is empty: nothing to continue");
     return create_session(run);
@@ -184,6 +201,7 @@ static bool write_text(struct run *run)
 static bool on_token(void *user, int32_t id)
 {
     struct run *run = user;
+    run->newest = id;
     run->status = assay_detokenizer_push(&run->detokenizer, id, &run->text, &run->text_bytes,
                                          &run->text_capacity, &run->error);
     return run->status == ASSAY_OK && write_text(run) && !interrupted;
@@ -233,6 +251,26 @@ static assay_status generate(struct run *run)
     putchar('\n');
     run->write_failed = tool_flush_stdout() != TOOL_OK;
     return ASSAY_OK;
+}
+
+/* The last generated token is part of what goes on. Before a stop token the session has seen it. */
+static assay_status save(struct run *run)
+{
+    if (run->fed < (int64_t)run->num_prompt) {
+        fprintf(stderr, "assay: interrupted within the prompt: no session is saved\n");
+        return ASSAY_OK;
+    }
+    if (run->newest >= 0 && !run->generation.stopped) {
+        float *logits =
+            assay_alloc((size_t)assay_model_config(run->model)->vocab_size * sizeof *logits);
+        if (logits == NULL)
+            return assay_fail(&run->error, ASSAY_E_MEMORY, "run", "save", "no memory");
+        const assay_status status =
+            assay_session_verify(run->session, &run->newest, 1, logits, &run->error);
+        assay_free(logits);
+        ASSAY_TRY(status);
+    }
+    return assay_session_save(run->session, run->options->save, &run->error);
 }
 
 /* ---- after the run ------------------------------------------------------------------------- */
@@ -323,7 +361,7 @@ int tool_run(int argc, char **argv)
 {
     struct run_options options;
     run_options_parse(&options, argc, argv);
-    struct run run = {.options = &options};
+    struct run run = {.options = &options, .newest = -1};
     if (options.ungated) {
         assay_trade_set_format(options.trades, run.trades, sizeof run.trades);
         fprintf(stderr, "UNGATED: %s\n", run.trades);
@@ -333,6 +371,8 @@ int tool_run(int argc, char **argv)
     const bool ran = status == ASSAY_OK;
     if (ran)
         status = generate(&run);
+    if (ran && status == ASSAY_OK && options.save != NULL)
+        status = save(&run);
     int code = status == ASSAY_OK ? TOOL_OK : tool_report(&run.error);
     if (ran && status == ASSAY_OK)
         print_stats(&run);

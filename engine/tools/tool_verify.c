@@ -17,6 +17,7 @@
 #include "tools/progress.h"
 #include "tools/verify_invariance.h"
 #include "tools/verify_report.h"
+#include "tools/verify_sequence.h"
 
 enum {
     OPTION_SEED = 256,
@@ -81,6 +82,8 @@ static void check_options(const struct argp_state *state, const struct verify_op
         argp_error(state, "--list runs nothing that --json or --junit could report");
     if (one_case(o) && (o->list || o->full || o->json != NULL || o->junit != NULL))
         argp_error(state, "a descriptor goes with no other mode or report");
+    if (one_case(o) && is_sequence(o->arguments[0]) && (o->oracle || o->plugin != NULL))
+        argp_error(state, "a program over sessions goes with no other mode");
     if (o->plugin != NULL &&
         (o->vectors || o->oracle || o->invariance || o->list || o->num_decks > 0))
         argp_error(state, "--plugin goes with no other mode or source of cases");
@@ -556,13 +559,14 @@ static int run_plugin(const struct verify_options *o)
 
 static const char doc[] =
     "Runs every route of every op against its oracle. PATTERN is an op's name or a glob over route "
-    "names; a case descriptor repeats exactly one case."
+    "names; a case descriptor repeats exactly one case, a sequence one program over sessions."
     "\vA failure prints its smallest failing case as a descriptor.\n\n"
     "Examples:\n"
     "  assay verify                     all ops, all routes\n"
     "  assay verify rmsnorm             one op\n"
     "  assay verify '*.avx2.cpu' --full --seed 7\n"
     "  assay verify 'rmsnorm rows=3 H=65 dist=large route=rmsnorm.avx2.cpu seed=9'\n"
+    "  assay verify 'sequence seed=7 length=24'    a program over sessions\n"
     "  assay verify --plugin ./mine.so  other people's kernels\n"
     "  assay verify --invariance        what the rows of each route depend on\n"
     "  assay verify rope --oracle       the FP64 oracle against MPFR\n"
@@ -606,6 +610,8 @@ int tool_verify(int argc, char **argv)
         return run_plugin(&o);
     if (o.vectors)
         return run_vectors(&o);
+    if (one_case(&o) && is_sequence(o.arguments[0]))
+        return verify_sequence(o.arguments[0]);
     if (one_case(&o))
         return run_one(o.arguments[0], &o);
     struct sweep sweep = {.mutex = PTHREAD_MUTEX_INITIALIZER,

@@ -41,6 +41,15 @@ static inline void open_fuzz_read(const assay_model *model)
     }
 }
 
+/* Of a container with digests, every byte. */
+static inline void open_fuzz_verify(const assay_model *model)
+{
+    struct assay_error error = {.status = ASSAY_OK};
+    const assay_status status = assay_model_verify(model, &error);
+    if (status == ASSAY_E_INTERNAL || status != error.status)
+        open_fuzz_fail("status and record of the digests contradict each other");
+}
+
 static inline void open_fuzz_try(const char *path, bool rows_only)
 {
     struct assay_error error = {.status = ASSAY_OK};
@@ -51,8 +60,10 @@ static inline void open_fuzz_try(const char *path, bool rows_only)
         open_fuzz_fail("status, model and record contradict each other");
     if (status == ASSAY_E_INTERNAL || (status != ASSAY_OK && error.message[0] == '\0'))
         open_fuzz_fail("refused without a reason");
-    if (model != NULL)
+    if (model != NULL) {
         open_fuzz_read(model);
+        open_fuzz_verify(model);
+    }
     assay_model_close(model);
     if (assay_live_allocations() != 0)
         open_fuzz_fail("a leak");

@@ -50,6 +50,21 @@ void fuzz_folder_write(const char *name, const void *bytes, size_t size)
         fuzz_fail("the input cannot be written to a temporary file");
 }
 
+void fuzz_folder_remove(const char *name)
+{
+    char path[sizeof folder + 256];
+    snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
+    unlink(path);
+}
+
+const char *fuzz_data(const char *name)
+{
+    static char path[4096];
+    const char *given = getenv("ASSAY_FUZZ_DATA");
+    snprintf(path, sizeof path, "%s/%s", given != NULL ? given : ASSAY_SOURCE_DIR, name);
+    return path;
+}
+
 void fuzz_check_record(assay_status status, const struct assay_error *error)
 {
     if (status == ASSAY_E_INTERNAL)

@@ -190,12 +190,13 @@ assay_status ledger_find(const struct ledger_reader *reader, const char *name, i
     if (!last && (end == name || *end != '\0' || errno != 0 || *run < 1))
         return assay_fail(error, ASSAY_E_USAGE, "ledger", name,
                           "must be the number of a run, or LAST");
-    TRY(read_rows(reader,
-                  last ? "SELECT max(id) AS id FROM gate_run"
-                       : "SELECT id FROM gate_run WHERE id = ?1",
-                  *run, &rows, error));
+    const assay_status status = read_rows(reader,
+                                          last ? "SELECT max(id) AS id FROM gate_run"
+                                               : "SELECT id FROM gate_run WHERE id = ?1",
+                                          *run, &rows, error);
     *run = json_integer_value(json_object_get(json_array_get(rows, 0), "id"));
     json_decref(rows);
+    TRY(status);
     if (*run == 0)
         return assay_fail(error, ASSAY_E_NOT_FOUND, "ledger", reader->path,
                           "holds no run %.32s: `assay ledger list` shows what there is", name);

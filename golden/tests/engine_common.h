@@ -13,9 +13,12 @@
 
 #include "case.h"
 
-/* Paths below golden/. */
-#define TINY_MODEL      ASSAY_GOLDEN_DIR "/models/tiny-hybrid"
-#define TINY_REFERENCES ASSAY_GOLDEN_DIR "/references/tiny-hybrid"
+/* Paths below golden/. The build may name another model. */
+#if !defined(GOLDEN_MODEL)
+#define GOLDEN_MODEL "tiny-hybrid"
+#endif
+#define TINY_MODEL      ASSAY_GOLDEN_DIR "/models/" GOLDEN_MODEL
+#define TINY_REFERENCES ASSAY_GOLDEN_DIR "/references/" GOLDEN_MODEL
 
 struct engine {
     assay_model *model;
@@ -24,7 +27,7 @@ struct engine {
     int64_t vocab;
 };
 
-/* Opens tiny-hybrid with two threads; a failure ends the test with the error's text. options may
+/* Opens the model with two threads; a failure ends the test with the error's text. options may
  * be NULL. */
 void engine_open(struct engine *engine, const struct assay_session_options *options);
 /* Replaces the session by one with other options. */
@@ -70,5 +73,8 @@ const struct greedy_prompt *greedy_longest(const struct greedy_prompt *prompts, 
 /* ||a - b|| / ||b||, and the largest |a - b|, over count elements. */
 double relative_l2(const float *a, const double *b, int64_t count);
 double largest_difference(const float *a, const double *b, int64_t count);
+/* All rows of NAME.logits of a file of references, each within the budget of its norm; prints what
+ * is used of it. */
+void engine_check_logits(struct engine *engine, const char *path, const char *name, double budget);
 
 #endif

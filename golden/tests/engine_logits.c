@@ -28,46 +28,16 @@
 #define F32_BUDGET     0x1p-15
 #define BF16_KV_BUDGET 0x1p-7
 
-/* All rows of NAME.logits; reports the worst row, which must be within the budget. */
-static void check_logits(struct engine *engine, const char *path, const char *name)
-{
-    char tensor[64];
-    struct assay_error error = {0};
-    int64_t num_ids, count;
-    snprintf(tensor, sizeof tensor, "%s.input_ids", name);
-    int32_t *ids = reference_ids(path, tensor, &num_ids);
-    snprintf(tensor, sizeof tensor, "%s.logits", name);
-    double *expected = reference_tensor(path, tensor, &count);
-    cr_assert(count == num_ids * engine->vocab, "%s: %lld logits", name, (long long)count);
-    float *logits = malloc((size_t)count * sizeof *logits);
-    cr_assert(logits != NULL);
-
-    assay_session_reset(engine->session);
-    engine_expect_ok(
-        assay_session_forward(engine->session, ids, num_ids, ASSAY_LOGITS_ALL, logits, &error),
-        &error, name);
-    double worst = 0.0;
-    for (int64_t t = 0; t < num_ids; t++) {
-        const double row =
-            relative_l2(logits + t * engine->vocab, expected + t * engine->vocab, engine->vocab);
-        cr_assert(row <= BF16_KV_BUDGET, "%s: row %lld is off by %.3g of its norm, budget %.3g",
-                  name, (long long)t, row, BF16_KV_BUDGET);
-        worst = row > worst ? row : worst;
-    }
-    printf("%s: %lld rows, worst relative L2 %.3g of %.3g, largest difference %.3g\n", name,
-           (long long)num_ids, worst, BF16_KV_BUDGET, largest_difference(logits, expected, count));
-    free(logits);
-    free(expected);
-    free(ids);
-}
-
 Test(engine_logits, references)
 {
     struct engine engine;
     engine_open(&engine, NULL);
-    check_logits(&engine, TINY_REFERENCES "/logits-f64.safetensors", "prose-verse");
-    check_logits(&engine, TINY_REFERENCES "/logits-f64.safetensors", "chat-sum");
-    check_logits(&engine, TINY_REFERENCES "/logits-f32.safetensors", "unicode");
+    engine_check_logits(&engine, TINY_REFERENCES "/logits-f64.safetensors", "prose-verse",
+                        BF16_KV_BUDGET);
+    engine_check_logits(&engine, TINY_REFERENCES "/logits-f64.safetensors", "chat-sum",
+                        BF16_KV_BUDGET);
+    engine_check_logits(&engine, TINY_REFERENCES "/logits-f32.safetensors", "unicode",
+                        BF16_KV_BUDGET);
     engine_close(&engine);
 }
 

@@ -9,7 +9,6 @@
 #include <criterion/criterion.h>
 
 #define TRACE_TOKENS 96
-#define NUM_LAYERS   8
 
 struct oracle_model *fixture_model(void)
 {
@@ -104,7 +103,7 @@ static int64_t depth_of(const char *name)
         return layer + 1;
     if (strcmp(name, "embed") == 0)
         return 0;
-    return strncmp(name, "mtp.", 4) == 0 ? NUM_LAYERS + 2 : NUM_LAYERS + 1;
+    return strncmp(name, "mtp.", 4) == 0 ? FIXTURE_LAYERS + 2 : FIXTURE_LAYERS + 1;
 }
 
 static bool ends_with(const char *name, const char *end)

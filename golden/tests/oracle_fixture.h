@@ -12,8 +12,16 @@
 #include "model/oracle_archive.h"
 #include "model/oracle_model.h"
 
-#define FIXTURE_MODEL      ASSAY_GOLDEN_DIR "/models/tiny-hybrid"
-#define FIXTURE_REFERENCES ASSAY_GOLDEN_DIR "/references/tiny-hybrid"
+/* tiny-hybrid, or the mixture of experts where the build says so. */
+#if defined(FIXTURE_MOE)
+#define FIXTURE_NAME "tiny-hybrid-moe"
+enum { FIXTURE_LAYERS = 4, FIXTURE_TRACE_TENSORS = 35, FIXTURE_MTP_TENSORS = 7 };
+#else
+#define FIXTURE_NAME "tiny-hybrid"
+enum { FIXTURE_LAYERS = 8, FIXTURE_TRACE_TENSORS = 51, FIXTURE_MTP_TENSORS = 5 };
+#endif
+#define FIXTURE_MODEL      ASSAY_GOLDEN_DIR "/models/" FIXTURE_NAME
+#define FIXTURE_REFERENCES ASSAY_GOLDEN_DIR "/references/" FIXTURE_NAME
 
 /* All of these fail the running test when something cannot be read. */
 struct oracle_model *fixture_model(void);
@@ -31,13 +39,13 @@ void fixture_forward(struct oracle_session *session, const int32_t *ids, int64_t
  * The two programs differ by the order of additions and the last bits of exp, sqrt and division.
  * Let n be the number of roundings on the longest path from an embedding to the result: a layer of
  * tiny-hybrid has dot products and norms of 256 + 256 + 128 + 128 + 256 + 256 + 256 + 640 terms
- * (fewer than 2500 roundings with what lies between), and the recurrence or the softmax sum adds at
- * most three a token. Each program's relative error is then at most gamma_n = n u / (1 - n u), and,
- * roundings being as good as independent, at most lambda sqrt(n) u but with probability
- * 2 exp(-lambda^2 / 2) (Higham and Mary 2019, theorem 2.4); lambda = 10 makes that 4e-22. Both
- * programs err, hence the factor 2. Norms return every stage to unit scale, so that errors are
- * carried on with condition numbers about 1; what cancellation adds is covered by measuring
- * against the largest element instead of each. */
+ * (fewer than 2500 roundings with what lies between), one of the mixture of experts fewer, and the
+ * recurrence or the softmax sum adds at most three a token. Each program's relative error is then
+ * at most gamma_n = n u / (1 - n u), and, roundings being as good as independent, at most lambda
+ * sqrt(n) u but with probability 2 exp(-lambda^2 / 2) (Higham and Mary 2019, theorem 2.4); lambda =
+ * 10 makes that 4e-22. Both programs err, hence the factor 2. Norms return every stage to unit
+ * scale, so that errors are carried on with condition numbers about 1; what cancellation adds is
+ * covered by measuring against the largest element instead of each. */
 double fixture_allowance(int64_t layers, int64_t tokens, double scale);
 
 double fixture_max_abs(const double *values, int64_t count);

@@ -11,9 +11,8 @@
 
 #include "oracle_fixture.h"
 
-#define KEPT             32
-#define DRAFTS           3
-#define OBSERVED_TENSORS 5
+#define KEPT   32
+#define DRAFTS 3
 
 static void mtp_forward(struct oracle_session *session, const int32_t *ids, const double *hidden,
                         int64_t n, const struct oracle_outputs *outputs)
@@ -39,7 +38,7 @@ static void check_best(const struct oracle_archive *archive, const double *logit
         for (int64_t i = 0; i < vocab; i++)
             if (i != best[t])
                 second = fmax(second, row[i]);
-        double allowed = fixture_allowance(11, KEPT, fixture_max_abs(row, vocab));
+        double allowed = fixture_allowance(FIXTURE_LAYERS + 3, KEPT, fixture_max_abs(row, vocab));
         cr_assert_leq(fabs(row[best[t]] - top[t]), allowed, "top1, position %lld", (long long)t);
         cr_assert_leq(fabs(row[best[t]] - second - gap[t]), 2 * allowed, "gap, position %lld",
                       (long long)t);
@@ -59,7 +58,8 @@ static void check_drafts(const struct oracle_archive *archive, struct oracle_ses
     cr_assert_eq(count, DRAFTS * vocab);
     for (int i = 0; i < DRAFTS; i++) {
         double difference = fixture_max_difference(logits, reference + i * vocab, vocab);
-        double allowed = fixture_allowance(11 + 2 * i, 96, fixture_max_abs(reference, count));
+        double allowed =
+            fixture_allowance(FIXTURE_LAYERS + 3 + 2 * i, 96, fixture_max_abs(reference, count));
         cr_log_info("draft %d: largest difference %.1e of %.1e", i, difference, allowed);
         cr_assert_leq(difference, allowed, "draft %d: %g above %g", i, difference, allowed);
         int32_t token = oracle_argmax(logits, vocab);
@@ -95,7 +95,7 @@ Test(model_oracle, mtp)
     mtp_forward(session, next, hidden, n,
                 &(struct oracle_outputs){
                     .logits = logits, .hidden = rows, .observe = fixture_observe, .data = &trace});
-    cr_assert_eq(trace.compared, OBSERVED_TENSORS, "%d tensors compared", trace.compared);
+    cr_assert_eq(trace.compared, FIXTURE_MTP_TENSORS, "%d tensors compared", trace.compared);
     cr_assert_leq(trace.worst_share, 1, "%s: difference %g", trace.worst_name,
                   trace.worst_difference);
     cr_log_info("worst tensor %s: %.1e, share %.3f", trace.worst_name, trace.worst_difference,

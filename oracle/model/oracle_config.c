@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.json of a dense model, both the nested and the flat form. Anything that would change the
+ * config.json of a model, both the nested and the flat form. Anything that would change the
  * mathematics and is not implemented here is refused.
  */
 #include <string.h>
@@ -101,11 +101,32 @@ static void read_layer_kinds(struct reader *r, struct oracle_config *c)
     }
 }
 
+/* Dense, or a mixture of experts by the name of its type. */
+static bool is_mixture(const struct reader *r)
+{
+    const char *kind = json_string_value(json_object_get(r->text, "model_type"));
+    return kind != NULL && strncmp(kind, "qwen3_5_moe", 11) == 0;
+}
+
+static void read_ffn(struct reader *r, struct oracle_config *c)
+{
+    if (!is_mixture(r)) {
+        c->intermediate = positive(r, "intermediate_size");
+        return;
+    }
+    c->intermediate = positive(r, "shared_expert_intermediate_size");
+    c->experts = positive(r, "num_experts");
+    c->experts_per_token = positive(r, "num_experts_per_tok");
+    c->expert_width = positive(r, "moe_intermediate_size");
+    if (c->experts_per_token > c->experts)
+        refuse(r, ASSAY_E_CORRUPT, "num_experts_per_tok", "above num_experts");
+}
+
 static void read_extents(struct reader *r, struct oracle_config *c)
 {
     c->vocab = positive(r, "vocab_size");
     c->hidden = positive(r, "hidden_size");
-    c->intermediate = positive(r, "intermediate_size");
+    read_ffn(r, c);
     c->num_layers = positive(r, "num_hidden_layers");
     c->heads = positive(r, "num_attention_heads");
     c->kv_heads = positive(r, "num_key_value_heads");
@@ -129,10 +150,12 @@ static void read_extents(struct reader *r, struct oracle_config *c)
 static void refuse_what_is_not_implemented(struct reader *r)
 {
     const char *kind = json_string_value(json_object_get(r->text, "model_type"));
-    if (kind == NULL || (strcmp(kind, "qwen3_5_text") != 0 && strcmp(kind, "qwen3_5") != 0))
+    if (kind == NULL ||
+        (strcmp(kind, "qwen3_5_text") != 0 && strcmp(kind, "qwen3_5") != 0 && !is_mixture(r)))
         refuse(r, ASSAY_E_UNSUPPORTED, "model_type", kind != NULL ? kind : "missing");
-    if (json_integer_value(json_object_get(r->text, "num_experts")) > 0)
-        refuse(r, ASSAY_E_UNSUPPORTED, "num_experts", "only dense models");
+    if (json_integer_value(json_object_get(r->text, "num_experts")) > 0 && !is_mixture(r))
+        refuse(r, ASSAY_E_UNSUPPORTED, "num_experts", "of a type that is dense");
+    must_not_be(r, "norm_topk_prob", false);
     must_be_text(r, "hidden_act", "silu", "swish");
     must_be_text(r, "output_gate_type", "silu", "swish");
     must_not_be(r, "attention_bias", true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedule of the model oracle: decoder layers (F4), dense FFN (F18), head (F20), MTP (F22)-(F24).
+ * Schedule of the model oracle: decoder layers (F4), FFN (F18), head (F20), MTP (F22)-(F24).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -97,23 +97,26 @@ void oracle_linear(const struct oracle_pass *pass, const double *x, const double
 
 /* ---- decoder layer */
 
-/* (F18): y = W_down(silu(W_gate u) * W_up u) */
+/* (F18): y = W_down(silu(W_gate u) * W_up u), and (F19), whose shared expert that is. */
 static void feed_forward(struct oracle_pass *pass, const struct oracle_layer *layer,
                          const double *u, double *y)
 {
     const struct oracle_config *c = pass->config;
     int64_t n = pass->n, wide = c->intermediate;
+    const bool is_mixture = c->experts > 0;
     double *gate = oracle_pass_alloc(pass, n * wide);
     double *up = oracle_pass_alloc(pass, n * wide);
     if (!pass->out_of_memory) {
         oracle_linear(pass, u, layer->gate_proj, gate, n, c->hidden, wide);
         oracle_linear(pass, u, layer->up_proj, up, n, c->hidden, wide);
-        oracle_report(pass, "mlp_gate", gate, n, wide);
-        oracle_report(pass, "mlp_up", up, n, wide);
+        oracle_report(pass, is_mixture ? "shared.mlp_gate" : "mlp_gate", gate, n, wide);
+        oracle_report(pass, is_mixture ? "shared.mlp_up" : "mlp_up", up, n, wide);
         for (int64_t i = 0; i < n * wide; i++)
             up[i] *= oracle_silu(gate[i]);
         oracle_linear(pass, up, layer->down_proj, y, n, wide, c->hidden);
-        oracle_report(pass, "mlp_down", y, n, c->hidden);
+        oracle_report(pass, is_mixture ? "shared.mlp_down" : "mlp_down", y, n, c->hidden);
+        if (is_mixture)
+            oracle_mixture(pass, layer, u, y);
     }
     free(gate);
     free(up);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole-model oracle: the forward pass of dense Qwen3.5-family models in binary64, from the stored
+ * Whole-model oracle: the forward pass of Qwen3.5-family models in binary64, from the stored
  * weights to the logits, formulas (F1)-(F20) and the MTP layer (F22)-(F24) of qwen3_5.md section 5.
  * It shares no schedule, kernel, decoder or file reader with the engine.
  *
@@ -37,7 +37,7 @@ struct oracle_model_extents {
 };
 
 /* Opens a folder with config.json and model.safetensors or its index. *model is NULL on failure.
- * ASSAY_E_UNSUPPORTED: valid, but not dense or not of this family. */
+ * ASSAY_E_UNSUPPORTED: valid, but not of this family. */
 assay_status oracle_model_open(const char *dir, struct oracle_model **model, char *message,
                                size_t size);
 void oracle_model_close(struct oracle_model *model); /* NULL is allowed */
@@ -77,13 +77,18 @@ enum oracle_state_storage {
     X(GATE_BEFORE_NORM, "GDN output multiplied by silu(z) before the norm")                   \
     X(QUERY_UNSCALED, "GDN query without dk^-0.5")                                            \
     X(MTP_INPUTS_SWAPPED, "hidden state before embedding in the MTP input")                   \
-    X(MTP_HIDDEN_RAW, "hidden state enters the MTP layer without its norm")
+    X(MTP_HIDDEN_RAW, "hidden state enters the MTP layer without its norm")                   \
+    /* Of mixtures of experts; nothing in a dense model. */                                   \
+    X(EXPERTS_UNNORMALISED, "expert weights are not divided by their sum")                    \
+    X(EXPERT_HALVES_SWAPPED, "silu of an expert's up rows instead of its gate rows")          \
+    X(SHARED_UNGATED, "the shared expert counts in full")
 
 enum oracle_fault {
 #define ORACLE_FAULT_ENUM(enumerator, text) ORACLE_FAULT_##enumerator,
     ORACLE_FAULT_TABLE(ORACLE_FAULT_ENUM)
 #undef ORACLE_FAULT_ENUM
-        ORACLE_NUM_FAULTS
+        ORACLE_NUM_FAULTS,
+    ORACLE_NUM_DENSE_FAULTS = ORACLE_FAULT_EXPERTS_UNNORMALISED /* those before it */
 };
 
 /* All zero is the reference on one thread. */

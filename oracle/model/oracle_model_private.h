@@ -19,14 +19,16 @@
 /* ---- configuration (qwen3_5.md section 2) */
 
 struct oracle_config {
-    int64_t vocab;        /* V */
-    int64_t hidden;       /* H */
-    int64_t intermediate; /* I */
-    int64_t num_layers;   /* L */
-    int64_t heads;        /* Nq */
-    int64_t kv_heads;     /* Nkv */
-    int64_t head_dim;     /* D */
-    int64_t rotary_dim;   /* R */
+    int64_t vocab;                           /* V */
+    int64_t hidden;                          /* H */
+    int64_t intermediate;                    /* I; of a mixture, the shared expert's width */
+    int64_t experts;                         /* E; 0: dense */
+    int64_t experts_per_token, expert_width; /* k, Im */
+    int64_t num_layers;                      /* L */
+    int64_t heads;                           /* Nq */
+    int64_t kv_heads;                        /* Nkv */
+    int64_t head_dim;                        /* D */
+    int64_t rotary_dim;                      /* R */
     double rope_theta;
     double eps;
     int64_t taps;        /* Kc */
@@ -51,6 +53,8 @@ static inline int64_t oracle_conv_channels(const struct oracle_config *c) /* Cc 
 struct oracle_layer {
     double *input_norm, *post_norm;            /* [H] */
     double *gate_proj, *up_proj, *down_proj;   /* [I, H], [I, H], [H, I] */
+    double *router, *shared_gate;              /* mixture of experts: [E, H], [H]; else NULL */
+    double *experts_gate_up, *experts_down;    /* [E, 2 Im, H], [E, H, Im] */
     double *q_proj, *k_proj, *v_proj, *o_proj; /* full attention; else NULL */
     double *q_norm, *k_norm;                   /* [D] */
     double *qkv, *z, *b, *a, *conv, *out_proj; /* GDN; else NULL */
@@ -125,6 +129,9 @@ void oracle_attention(struct oracle_pass *pass, const struct oracle_layer *layer
                       struct oracle_kv *kv, int64_t position, const double *u, double *y);
 void oracle_gdn(struct oracle_pass *pass, const struct oracle_layer *layer,
                 struct oracle_gdn_state *state, const double *u, double *y);
+/* (F19): u [n, H], and in y the shared expert's output -> y. */
+void oracle_mixture(struct oracle_pass *pass, const struct oracle_layer *layer, const double *u,
+                    double *y);
 
 double oracle_sigmoid(double x);
 double oracle_silu(double x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and widens the weights of a dense model by their names (qwen3_5.md section 3); every shape
+ * Reads and widens the weights of a model by their names (qwen3_5.md section 3); every shape
  * is compared with the configuration.
  */
 #include <stdio.h>
@@ -17,8 +17,11 @@ struct binder {
     assay_status status; /* the first failure; later calls do nothing */
 };
 
-/* Takes prefix + name as [rows, cols]; a middle extent of 1 (conv1d [Cc, 1, Kc]) may be stored. */
-static double *take(struct binder *b, const char *name, int64_t rows, int64_t cols)
+/* Takes prefix + name as [rows, cols]. First and last extent are compared, and the count: a middle
+ * extent of 1 may be stored (conv1d [Cc, 1, Kc]), and of a bank of `first` matrices the rows of
+ * each. */
+static double *take_bank(struct binder *b, const char *name, int64_t first, int64_t rows,
+                         int64_t cols)
 {
     if (b->status != ASSAY_OK)
         return NULL;
@@ -31,7 +34,7 @@ static double *take(struct binder *b, const char *name, int64_t rows, int64_t co
     int64_t last = stored.extent[stored.rank > 0 ? stored.rank - 1 : 0];
     bool floating = strchr("BF", stored.dtype[0]) != NULL;
     if (!floating || stored.count != rows * cols || last != (cols > 1 ? cols : rows) ||
-        (cols > 1 && stored.extent[0] != rows)) {
+        (cols > 1 && stored.extent[0] != first)) {
         b->status = oracle_model_fail(ASSAY_E_SHAPE, b->message, b->size,
                                       "%s: %s, %d dimensions, %lld elements; expected [%lld, %lld]",
                                       full, stored.dtype, stored.rank, (long long)stored.count,
@@ -42,6 +45,11 @@ static double *take(struct binder *b, const char *name, int64_t rows, int64_t co
     int64_t count;
     b->status = oracle_archive_read(b->archive, full, &values, &count, b->message, b->size);
     return values;
+}
+
+static double *take(struct binder *b, const char *name, int64_t rows, int64_t cols)
+{
+    return take_bank(b, name, rows, rows, cols);
 }
 
 static double *take_vector(struct binder *b, const char *name, int64_t length)
@@ -75,6 +83,76 @@ static void take_gdn(struct binder *b, const struct oracle_config *c, struct ora
     layer->norm = take_vector(b, "linear_attn.norm.weight", c->value_dim);
 }
 
+static bool has(const struct oracle_archive *archive, const char *name)
+{
+    struct oracle_stored stored;
+    return oracle_archive_find(archive, name, &stored, NULL, 0) == ASSAY_OK;
+}
+
+/* rows x cols of expert e into its place; the stored matrices one by one. */
+static void take_expert(struct binder *b, const char *matrix, int64_t e, int64_t rows, int64_t cols,
+                        double *to)
+{
+    char name[96];
+    (void)snprintf(name, sizeof name, "mlp.experts.%lld.%s.weight", (long long)e, matrix);
+    double *values = take(b, name, rows, cols);
+    if (values != NULL && to != NULL)
+        memcpy(to, values, (size_t)(rows * cols) * sizeof *to);
+    free(values);
+}
+
+/* The banks from one tensor an expert and matrix. */
+static void take_experts(struct binder *b, const struct oracle_config *c,
+                         struct oracle_layer *layer)
+{
+    const int64_t h = c->hidden, wide = c->expert_width, size = wide * h;
+    layer->experts_gate_up = oracle_model_alloc(2 * c->experts * size);
+    layer->experts_down = oracle_model_alloc(c->experts * size);
+    if (b->status == ASSAY_OK && (layer->experts_gate_up == NULL || layer->experts_down == NULL))
+        b->status = oracle_model_fail(ASSAY_E_MEMORY, b->message, b->size, "out of memory");
+    for (int64_t e = 0; e < c->experts && b->status == ASSAY_OK; e++) {
+        take_expert(b, "gate_proj", e, wide, h, layer->experts_gate_up + 2 * e * size);
+        take_expert(b, "up_proj", e, wide, h, layer->experts_gate_up + (2 * e + 1) * size);
+        take_expert(b, "down_proj", e, h, wide, layer->experts_down + e * size);
+    }
+}
+
+static void take_mixture(struct binder *b, const struct oracle_config *c,
+                         struct oracle_layer *layer)
+{
+    const int64_t h = c->hidden, wide = c->expert_width;
+    char fused[256];
+    (void)snprintf(fused, sizeof fused, "%smlp.experts.gate_up_proj", b->prefix);
+    layer->router = take(b, "mlp.gate.weight", c->experts, h);
+    layer->shared_gate = take(b, "mlp.shared_expert_gate.weight", 1, h);
+    if (!has(b->archive, fused)) {
+        take_experts(b, c, layer);
+        return;
+    }
+    layer->experts_gate_up =
+        take_bank(b, "mlp.experts.gate_up_proj", c->experts, 2 * c->experts * wide, h);
+    layer->experts_down = take_bank(b, "mlp.experts.down_proj", c->experts, c->experts * h, wide);
+}
+
+static void take_ffn(struct binder *b, const struct oracle_config *c, struct oracle_layer *layer)
+{
+    const char *prefix = c->experts > 0 ? "mlp.shared_expert." : "mlp.";
+    const struct {
+        const char *name;
+        double **to;
+        int64_t rows, cols;
+    } matrices[] = {{"gate_proj.weight", &layer->gate_proj, c->intermediate, c->hidden},
+                    {"up_proj.weight", &layer->up_proj, c->intermediate, c->hidden},
+                    {"down_proj.weight", &layer->down_proj, c->hidden, c->intermediate}};
+    for (int i = 0; i < 3; i++) {
+        char name[96];
+        (void)snprintf(name, sizeof name, "%s%s", prefix, matrices[i].name);
+        *matrices[i].to = take(b, name, matrices[i].rows, matrices[i].cols);
+    }
+    if (c->experts > 0)
+        take_mixture(b, c, layer);
+}
+
 static void take_layer(struct binder *b, const struct oracle_config *c, bool full,
                        struct oracle_layer *layer)
 {
@@ -84,15 +162,7 @@ static void take_layer(struct binder *b, const struct oracle_config *c, bool ful
         take_full_attention(b, c, layer);
     else
         take_gdn(b, c, layer);
-    layer->gate_proj = take(b, "mlp.gate_proj.weight", c->intermediate, c->hidden);
-    layer->up_proj = take(b, "mlp.up_proj.weight", c->intermediate, c->hidden);
-    layer->down_proj = take(b, "mlp.down_proj.weight", c->hidden, c->intermediate);
-}
-
-static bool has(const struct oracle_archive *archive, const char *name)
-{
-    struct oracle_stored stored;
-    return oracle_archive_find(archive, name, &stored, NULL, 0) == ASSAY_OK;
+    take_ffn(b, c, layer);
 }
 
 static void take_head(struct binder *b, const struct oracle_config *c, struct oracle_model *model)
@@ -146,11 +216,30 @@ static assay_status take_all(struct oracle_model *model, const struct oracle_arc
 
 static void free_layer(struct oracle_layer *layer)
 {
-    double *const owned[] = {layer->input_norm, layer->post_norm, layer->gate_proj, layer->up_proj,
-                             layer->down_proj,  layer->q_proj,    layer->k_proj,    layer->v_proj,
-                             layer->o_proj,     layer->q_norm,    layer->k_norm,    layer->qkv,
-                             layer->z,          layer->b,         layer->a,         layer->conv,
-                             layer->out_proj,   layer->a_log,     layer->dt_bias,   layer->norm};
+    double *const owned[] = {layer->input_norm,
+                             layer->post_norm,
+                             layer->gate_proj,
+                             layer->up_proj,
+                             layer->down_proj,
+                             layer->q_proj,
+                             layer->k_proj,
+                             layer->v_proj,
+                             layer->o_proj,
+                             layer->q_norm,
+                             layer->k_norm,
+                             layer->qkv,
+                             layer->z,
+                             layer->b,
+                             layer->a,
+                             layer->conv,
+                             layer->out_proj,
+                             layer->a_log,
+                             layer->dt_bias,
+                             layer->norm,
+                             layer->router,
+                             layer->shared_gate,
+                             layer->experts_gate_up,
+                             layer->experts_down};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         free(owned[i]);
 }

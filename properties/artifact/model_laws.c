@@ -307,20 +307,27 @@ static void check_tying(const char *dir)
     small_write_config(dir, NULL, 0);
 }
 
-/* MoE configs are read; the model is not opened, and that before any weight is looked at. */
+/* A mixture of experts: what it must have; the banks' other names; experts that are stored one by
+ * one are checked where they are not used and refused elsewhere. */
 static void check_moe(const char *dir)
 {
-    static const struct small_pair moe[] = {
-        {"model_type", "\"qwen3_5_moe_text\""}, {"architectures", NULL}, {"num_experts", "8"}};
-    struct assay_model_config config;
-    struct small_model small;
+    struct small_model whole, changed;
 
-    small_tensors(&small, "model.", "lm_head.weight", NULL);
-    small_write_config(dir, moe, 3);
-    cr_assert(open_small(dir, &small, NULL) == ASSAY_E_UNSUPPORTED);
-    cr_assert_str_eq(last_error.where, "config.json");
-    cr_assert(strstr(last_error.message, "not supported by this version") != NULL);
-    cr_assert(assay_config_read(dir, &config, NULL) == ASSAY_OK && config.is_moe);
+    small_tensors(&whole, "model.", "lm_head.weight", "mtp.");
+    small_mixture(&whole);
+    small_write_config(dir, small_mixture_config, SMALL_MIXTURE_CHANGES);
+    expect(dir, &whole, ASSAY_OK, "the whole mixture");
+    check_each_tensor(dir, &whole);
+    changed = whole;
+    strcat(small_find(&changed, "layers.0.mlp.experts.gate_up_proj")->name, ".weight");
+    strcat(small_find(&changed, "layers.0.mlp.experts.down_proj")->name, ".weight");
+    expect(dir, &changed, ASSAY_OK, "the banks' long names");
+    small_find(&changed, "layers.0.mlp.experts.down_proj.weight")->dtype = "F32";
+    expect(dir, &changed, ASSAY_E_FORMAT, "model.layers.0.mlp.experts.down_proj.weight");
+    changed = whole;
+    strcpy(small_find(&changed, "layers.0.mlp.experts.gate_up_proj")->name,
+           "model.layers.0.mlp.experts.0.gate_proj.weight");
+    expect(dir, &changed, ASSAY_E_UNSUPPORTED, "model.layers.0.");
     small_write_config(dir, NULL, 0);
 }
 

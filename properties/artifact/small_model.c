@@ -247,6 +247,62 @@ void small_write_file(const char *dir, const char *name, const struct small_mode
     free(file.bytes);
 }
 
+/* ---- mixture of experts --------------------------------------------------------------------- */
+
+static void add_bank(struct small_model *model, const char *prefix, const char *suffix,
+                     int64_t rows, int64_t columns)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "%s%s", prefix, suffix);
+    small_add(model, name, "BF16", 3, SMALL_EXPERTS, rows, columns);
+}
+
+static void add_experts(struct small_model *model, const char *prefix, bool is_fused)
+{
+    char suffix[64];
+
+    add_bf16(model, prefix, "mlp.gate.weight", SMALL_EXPERTS, SMALL_HIDDEN);
+    add_bf16(model, prefix, "mlp.shared_expert_gate.weight", 1, SMALL_HIDDEN);
+    if (is_fused) {
+        add_bank(model, prefix, "mlp.experts.gate_up_proj", 2 * SMALL_EXPERT_WIDTH, SMALL_HIDDEN);
+        add_bank(model, prefix, "mlp.experts.down_proj", SMALL_HIDDEN, SMALL_EXPERT_WIDTH);
+        return;
+    }
+    for (int e = 0; e < SMALL_EXPERTS; e++) {
+        snprintf(suffix, sizeof suffix, "mlp.experts.%d.gate_proj.weight", e);
+        add_bf16(model, prefix, suffix, SMALL_EXPERT_WIDTH, SMALL_HIDDEN);
+        snprintf(suffix, sizeof suffix, "mlp.experts.%d.up_proj.weight", e);
+        add_bf16(model, prefix, suffix, SMALL_EXPERT_WIDTH, SMALL_HIDDEN);
+        snprintf(suffix, sizeof suffix, "mlp.experts.%d.down_proj.weight", e);
+        add_bf16(model, prefix, suffix, SMALL_HIDDEN, SMALL_EXPERT_WIDTH);
+    }
+}
+
+void small_mixture(struct small_model *model)
+{
+    const int num_dense = model->num_tensors;
+
+    for (int i = 0; i < num_dense; i++) {
+        char *name = model->tensors[i].name, *mlp = strstr(name, "mlp."), prefix[48], rest[32];
+        if (mlp == NULL)
+            continue;
+        snprintf(prefix, sizeof prefix, "%.*s", (int)(mlp - name), name);
+        snprintf(rest, sizeof rest, "%s", mlp + strlen("mlp."));
+        snprintf(name, sizeof model->tensors[i].name, "%smlp.shared_expert.%s", prefix, rest);
+        if (strcmp(rest, "gate_proj.weight") == 0)
+            add_experts(model, prefix, strncmp(prefix, "mtp.", 4) != 0);
+    }
+}
+
+const struct small_pair small_mixture_config[SMALL_MIXTURE_CHANGES] = {
+    {"model_type", "\"qwen3_5_moe_text\""},
+    {"architectures", "[\"Qwen3_5MoeForCausalLM\"]"},
+    {"num_experts", "3"},
+    {"num_experts_per_tok", "2"},
+    {"moe_intermediate_size", "4"},
+    {"shared_expert_intermediate_size", "12"}};
+
 /* ---- config --------------------------------------------------------------------------------- */
 
 static const struct small_pair base[] = {

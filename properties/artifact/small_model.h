@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SMALL_MAX_TENSORS = 64, SMALL_VOCAB = 16, SMALL_HIDDEN = 8 };
+enum { SMALL_MAX_TENSORS = 96, SMALL_VOCAB = 16, SMALL_HIDDEN = 8 };
 
 struct small_tensor {
     char name[128];
@@ -47,6 +47,11 @@ void small_unmapped(const char *dir, const char *label);
 /* The tensors, in data order. mtp may be NULL: no MTP block. */
 void small_tensors(struct small_model *model, const char *prefix, const char *head,
                    const char *mtp);
+/* Of these tensors, those of a mixture of three experts of width 4, two a token, whose shared
+ * expert is the MLP; the MTP block's experts are stored one by one. And what its config changes. */
+void small_mixture(struct small_model *model);
+enum { SMALL_MIXTURE_CHANGES = 6, SMALL_EXPERTS = 3, SMALL_EXPERT_WIDTH = 4 };
+extern const struct small_pair small_mixture_config[SMALL_MIXTURE_CHANGES];
 struct small_tensor *small_find(struct small_model *model, const char *suffix);
 void small_add(struct small_model *model, const char *name, const char *dtype, int rank, int64_t e0,
                int64_t e1, int64_t e2);

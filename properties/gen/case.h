@@ -186,6 +186,11 @@ struct assay_case case_base(const struct case_spec *spec);
 struct assay_case case_from_bytes(const struct case_spec *spec, const struct assay_route *route,
                                   const uint8_t *bytes, size_t num_bytes);
 
+/* A row of the backend by the byte that case_from_bytes chooses a route by; NULL: it has none. */
+const struct assay_route *case_route_from_bytes(const struct case_spec *spec,
+                                                enum assay_backend backend, const uint8_t *bytes,
+                                                size_t num_bytes);
+
 /* Calls visit for each case of a deck: one descriptor a line; empty lines and comments (#) are
  * skipped. False: *message says what is wrong and where; visit's false means out of memory. */
 bool case_deck_read(const char *path, bool (*visit)(void *user, const struct assay_case *c),

@@ -66,3 +66,18 @@ struct assay_case case_from_bytes(const struct case_spec *spec, const struct ass
         spec->adjust(&c);
     return c;
 }
+
+const struct assay_route *case_route_from_bytes(const struct case_spec *spec,
+                                                enum assay_backend backend, const uint8_t *bytes,
+                                                size_t num_bytes)
+{
+    enum { ROUTE_BYTE = 2 }; /* after distribution and layout */
+    int rows = 0;
+    for (int i = 0; i < spec->op->num_routes; i++)
+        rows += spec->op->routes[i].backend == backend;
+    int left = rows > 0 && num_bytes > ROUTE_BYTE ? bytes[ROUTE_BYTE] % rows : 0;
+    for (int i = 0; i < spec->op->num_routes; i++)
+        if (spec->op->routes[i].backend == backend && left-- == 0)
+            return &spec->op->routes[i];
+    return NULL;
+}

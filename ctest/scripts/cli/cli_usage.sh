@@ -44,6 +44,10 @@ wrong() {
 wrong 'MODEL is missing' run
 wrong '--prompt or --messages is missing' run "$model"
 wrong '--prompt and --messages exclude each other' run "$model" --prompt a --messages b
+wrong '--restore and --messages exclude each other' run "$model" --restore a --messages b
+wrong '--restore takes --prompt with --raw only' run "$model" --restore a --prompt b
+wrong '--restore and --no-thinking exclude each other' run "$model" --restore a --no-thinking
+wrong '--raw has no effect without --prompt' run "$model" --restore a --raw
 wrong '--raw and --messages exclude each other' run "$model" --raw --messages b
 wrong '--raw and --no-thinking exclude each other' run "$model" --raw --prompt a --no-thinking
 wrong '--greedy and --temperature above 0 exclude' run "$model" --prompt a --greedy --temperature 1

@@ -40,6 +40,9 @@ wrong '--list runs nothing' --list --json "$work/x" add
 wrong 'a descriptor goes with no other' 'add T=1' --json "$work/x"
 wrong 'a descriptor goes with no other' 'add T=1' --list
 wrong 'none.vec: No such file' --vectors "$work/none.vec"
+wrong 'no step is written so' 'sequence steps=reset.0.0.0'
+wrong 'goes with no other mode' --oracle 'sequence seed=1 length=3'
+wrong 'a descriptor must be the only argument' add 'sequence seed=1 length=3'
 checks=$((checks + 1))
 [ ! -e "$work/x" ] || fail "a refused command wrote a file"
 
@@ -57,6 +60,12 @@ expect 0 "$assay" verify --oracle 'add T=3 I=5'
 out 'pass: FP64 and MPFR agree'
 expect 0 "$assay" verify --oracle add
 out '0 bad'
+
+# A program over sessions.
+expect 0 "$assay" verify 'sequence seed=3 length=12'
+out 'pass: 12 steps'
+expect 0 "$assay" verify 'sequence mode=chunked trades=gdn-state-fp16 steps=prefill.0.9.0.2,round.0.4.1.2'
+out 'pass: 2 steps'
 
 # The list is the same every time; another seed lists others.
 expect 0 "$assay" verify --list

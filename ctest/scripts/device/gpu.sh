@@ -79,7 +79,11 @@ run() {
     step invariance "$1/assay" verify --backend cuda --invariance
     # shellcheck disable=SC2046 # a list of options
     step real "$1/assay" verify --backend cuda $(decks real)
-    [ ! -x "$1/replay_laws" ] || step replay "$1/replay_laws" golden/models/tiny-hybrid
+    if [ -x "$1/replay_laws" ]; then
+        step replay "$1/replay_laws" golden/models/tiny-hybrid
+        # The mixture of experts: the laws that poison memory, which a recording might rely on.
+        step replay.moe "$1/replay_laws" golden/models/tiny-hybrid-moe poisoned
+    fi
     for program in "$1"/*_unchecked; do
         [ ! -x "$program" ] || step "$(basename "$program")" "$program" cuda
     done

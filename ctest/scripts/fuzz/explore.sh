@@ -1,12 +1,12 @@
 #!/bin/sh
-# One fuzz target for FUZZ_SECONDS (20): explore.sh PROGRAM SEEDS FOUND. Inputs that reach new code are
-# kept in FOUND and are where the next run begins; a crash leaves its input there, as crash-*, and the
-# command that repeats it.
+# One fuzz target for FUZZ_SECONDS (20), at most FUZZ_INPUT_SECONDS (20) an input: explore.sh PROGRAM
+# SEEDS FOUND. Inputs that reach new code are kept in FOUND and are where the next run begins; a crash
+# leaves its input there, as crash-*, and the command that repeats it.
 set -eu
 program=$1 seeds=$2 found=$3
 mkdir -p "$found"
 dictionary=$(dirname "$seeds")/$(basename "$(dirname "$seeds")").dict
-set -- -max_total_time="${FUZZ_SECONDS:-20}" -timeout=20 -rss_limit_mb=2048 -max_len=65536 \
+set -- -max_total_time="${FUZZ_SECONDS:-20}" -timeout="${FUZZ_INPUT_SECONDS:-20}" -rss_limit_mb=2048 -max_len=65536 \
     -artifact_prefix="$found/crash-" -print_final_stats=1
 [ ! -f "$dictionary" ] || set -- "$@" -dict="$dictionary"
 log=$found/../$(basename "$found").log

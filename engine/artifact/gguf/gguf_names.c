@@ -273,6 +273,12 @@ assay_status gguf_list(struct gguf_listing *listing)
         {"lm_head.weight", "output.weight", .rows = c->vocab_size, .columns = c->hidden_size}};
     char prefix[48];
 
+    if (c->is_moe)
+        return assay_fail(listing->error, ASSAY_E_UNSUPPORTED, listing->file->name,
+                          "general.architecture",
+                          "experts of GGUF files are not read by this version (here %lld); use the "
+                          "model's safetensors release",
+                          (long long)c->num_experts);
     ASSAY_TRY(TAKE(listing, "", "", model));
     if (!c->tie_embeddings)
         ASSAY_TRY(TAKE(listing, "", "", head));

@@ -409,6 +409,9 @@ static inline void simt_warpgroup_commit()
 template <int pending_groups> static inline void simt_warpgroup_wait(int *, float *)
 {
 }
+template <int count> static inline void simt_warpgroup_wait_all(float *)
+{
+}
 
 template <typename T>
 static inline void simt_warpgroup_mma_s8(int *d, const uint32_t *a, struct simt_shared_pointer<T> b,
@@ -443,6 +446,23 @@ static inline void simt_warpgroup_mma_f16(float *d, const uint32_t *a,
                                      sizeof columns[half], SIMT_READ, file, line),
                    sizeof columns[half]);
         simt_mma_f16(d + 4 * j, a, columns, zeros, file, line);
+    }
+}
+
+template <int n, int slice, typename T>
+static inline void simt_warpgroup_mma_bf16(float *d, const uint32_t *a,
+                                           struct simt_shared_pointer<T> b, bool adds, SIMT_CALLER)
+{
+    const float zeros[4] = {0, 0, 0, 0};
+    for (int j = 0; j < n / 8; j++) {
+        uint32_t columns[2];
+        for (int half = 0; half < 2; half++)
+            memcpy(&columns[half],
+                   simt_shared_touch(b.array,
+                                     b.at + 32 * n * slice + 256 * j + 128 * half + 4 * simt_lane(),
+                                     sizeof columns[half], SIMT_READ, file, line),
+                   sizeof columns[half]);
+        simt_mma_bf16(d + 4 * j, a, columns, adds ? d + 4 * j : zeros, file, line);
     }
 }
 

@@ -51,10 +51,12 @@ ASSAY_MUST_USE assay_status assay_session_create(assay_context *context, const a
                                                  assay_session **session,
                                                  struct assay_error *error);
 void assay_session_destroy(assay_session *session);
-/* Back to the empty sequence; keeps the memory. */
+/* Back to the empty sequence; keeps the memory, forgets the checkpoint. */
 void assay_session_reset(assay_session *session);
 /* Tokens processed so far. */
 int64_t assay_session_length(const assay_session *session);
+/* The tokens [0, length), until the next call that changes the session. */
+const int32_t *assay_session_tokens(const assay_session *session);
 
 /* Which logits a forward pass returns. */
 enum assay_logits { ASSAY_LOGITS_NONE, ASSAY_LOGITS_LAST, ASSAY_LOGITS_ALL };
@@ -62,8 +64,8 @@ enum assay_logits { ASSAY_LOGITS_NONE, ASSAY_LOGITS_LAST, ASSAY_LOGITS_ALL };
 /* Prefill and scoring: appends ids[0, num_ids) to the sequence, in passes of at most prefill_chunk
  * tokens. logits receives vocab_size floats (LAST) or num_ids * vocab_size (ALL). On an error the
  * session is as it was before the call when the cause is the arguments (ASSAY_E_RANGE: an id
- * outside the vocabulary; ASSAY_E_FULL: capacity), and must be reset otherwise
- * (assay_session_broken). */
+ * outside the vocabulary; ASSAY_E_FULL: capacity), and must be rewound or reset otherwise
+ * (assay_session_broken): its length is then that of the passes that succeeded. */
 ASSAY_MUST_USE assay_status assay_session_forward(assay_session *session, const int32_t *ids,
                                                   int64_t num_ids, enum assay_logits which,
                                                   float *logits, struct assay_error *error);
@@ -79,11 +81,51 @@ ASSAY_MUST_USE assay_status assay_session_verify(assay_session *session, const i
                                                  int64_t num_ids, float *logits,
                                                  struct assay_error *error);
 
+/* ---- back, beside, later ---------------------------------------------------------------------
+ *
+ * A KV cache is cut by counting less; a recurrent state has no inverse. A rewind therefore begins
+ * at the newest place whose states the session has, the checkpoint or the empty sequence, and runs
+ * the passes from there again, each as wide and of the kind that it was, the last one cut at the
+ * target. The session then has the bits of one that was given these passes and no others. */
+
+/* Keeps a copy of the states of this moment, in place of an earlier one. The first call allocates
+ * it (struct assay_session_memory: states). What a speculating decoder does before each round. */
+ASSAY_MUST_USE assay_status assay_session_checkpoint(assay_session *session,
+                                                     struct assay_error *error);
+/* The sequence becomes its first `length` tokens; the cost is that of the tokens since the
+ * checkpoint, or of all `length` when the checkpoint is younger, which is then forgotten. Also
+ * makes a broken session whole. ASSAY_E_ARG: `length` is more than the session has; otherwise
+ * errors as of a forward pass. */
+ASSAY_MUST_USE assay_status assay_session_rewind(assay_session *session, int64_t length,
+                                                 struct assay_error *error);
+/* A second session of the same context, model, options and sequence, which shares no memory with
+ * the first but the weights, and has no checkpoint. *fork is NULL on failure. */
+ASSAY_MUST_USE assay_status assay_session_fork(const assay_session *session, assay_session **fork,
+                                               struct assay_error *error);
+
+/* One file: settings, digests of config and weights, tokens, passes, KV rows, states, checksum
+ * (docs/containers.md). It appears complete or not at all. Reads all weights once, for the digests.
+ */
+ASSAY_MUST_USE assay_status assay_session_save(const assay_session *session, const char *path,
+                                               struct assay_error *error);
+/* The session's sequence becomes the file's, with the bits that the saved session had: what follows
+ * is what would have followed there. Capacity and graphs may differ. ASSAY_E_ARG: another backend,
+ * instruction set, chunk length, format or product, other weights (also the same ones in another
+ * format), and the message says which; ASSAY_E_FULL: capacity; ASSAY_E_CORRUPT. The session is then
+ * as it was before the call; after another error it must be reset. */
+ASSAY_MUST_USE assay_status assay_session_restore(assay_session *session, const char *path,
+                                                  struct assay_error *error);
+/* Tokens in such a file, from its header alone. */
+ASSAY_MUST_USE assay_status assay_session_file_length(const char *path, int64_t *length,
+                                                      struct assay_error *error);
+
 /* What a session takes and what its passes read, in bytes. Planned: computed from shapes and
- * formats, and what the session then allocates. */
+ * formats, and what the session then allocates. Not counted: 5 bytes of host memory a token of the
+ * capacity, and the checkpoint, as much as the states. */
 struct assay_session_memory {
     size_t weights;       /* planes of all weights that its ops read, wherever they lie */
-    size_t decode_reads;  /* of these, what a step of one token reads: of the embedding, one row */
+    size_t decode_reads;  /* of these, what a step of one token reads: of the embedding one row, of
+                             a layer's experts as many as a token has */
     size_t weight_copies; /* made for it (shared by sessions of one context): encoded matrices; on
                              a device all weights, each tensor from a multiple of 256 bytes on */
     size_t kv, states, scratch;

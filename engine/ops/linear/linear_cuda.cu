@@ -24,7 +24,7 @@ static assay_status pair_launch(const void *args, struct simt_launch *launch)
     int64_t items = (p.columns + PAIR - 1) / PAIR * p.rows;
     if (items == 0)
         return ASSAY_OK;
-    struct pair_plan plan = pair_plan_for(items, PAIR_BLOCKS);
+    struct pair_plan plan = pair_plan_for(items, PAIR_BLOCKS, PAIR_MAX_WARPS);
     launch->grid = {static_cast<unsigned>(plan.blocks), 1, 1};
     launch->block = {static_cast<unsigned>(32 * plan.warps), 1, 1};
     launch->shared_bytes = 0;

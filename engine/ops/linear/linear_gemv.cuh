@@ -30,7 +30,8 @@ SIMT_DEVICE float add_products(struct simt_words w, const float *x, float sum)
     return sum;
 }
 
-/* This lane's share of the products of two rows. */
+/* This lane's share of the products of two rows. constant: nothing writes x during the launch. */
+template <bool constant = true>
 SIMT_DEVICE void pair_products(const struct linear_call &p, const unsigned char *x,
                                const unsigned char *const *w, float *sums)
 {
@@ -45,14 +46,14 @@ SIMT_DEVICE void pair_products(const struct linear_call &p, const unsigned char 
                     simt_load16_once(w[r] + 2 * (k + i * PAIR_STEP));
             SIMT_UNROLL for (int i = 0; i < PAIR_LOADS; i++)
             {
-                row_load_chunk<true>(p.x, x, k + i * PAIR_STEP, p.inner, values);
+                row_load_chunk<constant>(p.x, x, k + i * PAIR_STEP, p.inner, values);
                 SIMT_UNROLL for (int r = 0; r < PAIR; r++) sums[r] =
                     add_products(words[i][r], values, sums[r]);
             }
         }
     }
     for (; k < p.inner; k += PAIR_STEP) {
-        row_load_chunk<true>(p.x, x, k, p.inner, values);
+        row_load_chunk<constant>(p.x, x, k, p.inner, values);
         bool is_whole = p.w.is_aligned && k + ROW_CHUNK <= p.inner;
         SIMT_UNROLL for (int r = 0; r < PAIR; r++)
         {
@@ -98,11 +99,11 @@ struct pair_plan {
 };
 
 /* As few warps as give each the same number of items. */
-static inline struct pair_plan pair_plan_for(int64_t items, int64_t most_blocks)
+static inline struct pair_plan pair_plan_for(int64_t items, int64_t most_blocks, int most_warps)
 {
     int64_t blocks = items < most_blocks ? items : most_blocks;
     int64_t in_block = (items + blocks - 1) / blocks;
-    int64_t turns = (in_block + PAIR_MAX_WARPS - 1) / PAIR_MAX_WARPS;
+    int64_t turns = (in_block + most_warps - 1) / most_warps;
     return {blocks, (in_block + turns - 1) / turns};
 }
 

@@ -167,7 +167,7 @@ static const struct assay_route routes[] = {
                  .profile = ASSAY_PROFILE_A16X2, .when = "bf16", .accepts = is_bf16,
                  .workspace = workspace_tiled, .boundaries = boundaries_tiled,
                  .depth = depth_bf16_tiled),
-    DEVICE_ROUTE("linear_add.grouped.gemv", linear_add_route_gemv, .profile = ASSAY_PROFILE_F32,
+    DEVICE_ROUTE("linear_add.grouped.gemv", linear_add_route_gemv, .profile = ASSAY_PROFILE_A16X2,
                  .when = "grouped formats, T = 1, K <= 32768", .accepts = is_grouped_row,
                  .workspace = workspace_gemv, .boundaries = boundaries_gemv,
                  .depth = depth_grouped_gemv),

@@ -131,27 +131,42 @@ SIMT_DEVICE void grouped_copy(const struct grouped_memory &memory, int at,
             at + i, i < valid ? simt_load_constant(from + i) : static_cast<unsigned char>(0));
 }
 
-/* Pairs of view lane / 4 + 8 eighth, in a unit of the step; all in units of what is loaded, so that
- * views are at constant distances. */
+/* Where a lane's numbers stand in the stage at `stage`: group 0 of view lane / 4, in units of what
+ * is loaded. Stages start at multiples of 128 bytes, so that another group is an exclusive or away,
+ * and another view a constant distance. */
+struct grouped_lane {
+    unsigned pairs, high, scales;
+};
+
+template <typename step> SIMT_DEVICE struct grouped_lane grouped_lane_of(int stage)
+{
+    static_assert(step::stage_bytes % 128 == 0, "see above");
+    unsigned lane = static_cast<unsigned>(simt_lane()), row = lane / 4, q = lane % 4;
+    unsigned at = static_cast<unsigned>(stage), high_at = at + step::high_at + row * step::high_row;
+    unsigned high = step::bits == 5 ? high_at / 2 + 8 * (row / 4) : high_at / 4 + 4 * (row / 2);
+    return {at / 8 + row * (GROUPED_STEP / 8) + 4 * (row % 4) + q, high + q,
+            (at + static_cast<unsigned>(step::scales_at)) / 8 + row};
+}
+
+/* Pairs of view lane / 4 + 8 eighth, in a unit of the step. */
 template <typename step>
 SIMT_DEVICE void grouped_row_pairs(uint32_t magic, const struct grouped_memory &memory,
-                                   unsigned stage, int eighth, int unit, uint32_t *pairs)
+                                   const struct grouped_lane &at, int eighth, int unit,
+                                   uint32_t *pairs)
 {
-    unsigned lane = static_cast<unsigned>(simt_lane()), row = lane / 4, q = lane % 4;
-    unsigned unsigned_unit = static_cast<unsigned>(unit);
-    unsigned high_at = stage + row * step::high_row +
-                       static_cast<unsigned>(step::high_at + 8 * eighth * step::high_row);
+    unsigned first = 4 * static_cast<unsigned>(unit);
     uint32_t high = 0;
     if (step::bits == 5)
-        high = memory.halves.load(high_at / 2 + 8 * (unsigned_unit / 2 ^ row / 4) +
-                                  unsigned_unit % 2 * 4 + q);
+        high = memory.halves.load((at.high ^ first) +
+                                  static_cast<unsigned>(4 * eighth * step::high_row));
     if (step::bits == 6)
-        high = memory.words.load(high_at / 4 + 4 * (unsigned_unit ^ row / 2) + q);
+        high = memory.words.load((at.high ^ first) +
+                                 static_cast<unsigned>(2 * eighth * step::high_row));
     SIMT_UNROLL for (int group = 0; group < step::groups; group++)
     {
-        unsigned piece = 2 * (static_cast<unsigned>(unit * step::groups + group) ^ row % 4) + q / 2;
-        uint64_t pair = memory.pairs.load(stage / 8 + row * (GROUPED_STEP / 8) + 2 * piece + q % 2 +
-                                          static_cast<unsigned>(eighth * GROUPED_STEP));
+        unsigned place = 4 * static_cast<unsigned>(unit * step::groups + group);
+        uint64_t pair =
+            memory.pairs.load((at.pairs ^ place) + static_cast<unsigned>(eighth * GROUPED_STEP));
         uint32_t base[2] = {static_cast<uint32_t>(pair), static_cast<uint32_t>(pair >> 32)};
         grouped_pairs<step::bits>(magic, base, high, pairs + 4 * group);
     }

@@ -1,275 +1,337 @@
 /* SPDX-License-Identifier: MIT
  *
- * linear_grouped for one row of x, in binary32, as a part of a kernel: that of linear_grouped.gemv,
- * and those of ops that take several products. A warp takes four rows of w; each lane every 32nd
- * chunk of 16 bytes of the base plane, with what belongs to it of the other planes. Chunks come
- * through a queue of asynchronous copies into places of shared memory that only their lane reads,
- * so that a warp waits for no other; x lies in shared memory, in order of chunks. Where the rows of
- * w are few several warps share them, each a part of the columns.
+ * linear_grouped for one row of x, in tensor cores, as a part of a kernel: that of
+ * linear_grouped.gemv, and those of ops that take several products. Eight of the 16 rows of an mma
+ * are rows of w in the first half of their columns, eight the same rows in the second half. x, as a
+ * sum of three bf16 numbers that is exact, takes three of the 8 columns for each half: one mma
+ * makes the products of them all, and of its results those are kept whose halves agree.
  *
- * A code becomes binary32 without a conversion: its bits are put into the mantissa of a power of
- * two whose last place they then count, which is subtracted, exactly. Three instructions a weight
- * (q4g64), four (q5g64, q6g64).
+ * A warp takes eight rows of w, 128 bytes of their base plane in each half at a time, which come
+ * through a queue of asynchronous copies into its own part of shared memory: no warp waits for
+ * another. x lies in shared memory in the order of mma. Where the rows of w are few several warps
+ * share them, each a part of the steps.
  *
- * Profile f32. Bound: linear_grouped_bound.md; 32 products a chunk by FMA, chunks by FMA, a tree of
- * 5 additions, then the parts. Moves the planes once through device memory, which limits it for
- * q8g32; the others come near the rate of instructions as well.
+ * Profile a16x2 (bf16 x is exact: a16). Bound: linear_grouped_bound.md. Codes become bf16 by their
+ * bits, two at a time, a subtraction makes them exact. Moves the planes once through device memory,
+ * which limits it; q5g64 and q6g64 come near the rate of integer instructions as well.
  */
 #ifndef ASSAY_LINEAR_GROUPED_GEMV_CUH
 #define ASSAY_LINEAR_GROUPED_GEMV_CUH
 
-#include "ops/linear_grouped/grouped_planes.cuh"
+#include "ops/linear/linear_split.cuh"
+#include "ops/linear_grouped/grouped_steps.cuh"
 #include "ops/linear_grouped/linear_grouped_routes.h"
 #include "ops/silu_mul/silu_device.cuh"
 
 enum {
-    GEMV_ROWS = 4,   /* of w, a warp */
-    GEMV_STAGES = 3, /* chunks of each row a lane has under way or in hand */
-    GEMV_HALF = 16,  /* columns whose elements of x are in registers */
+    GEMV_ROWS = 8,   /* of w, a warp */
+    GEMV_STAGES = 2, /* steps that a warp has under way or in hand */
+    GEMV_UNIT = LINEAR_GROUPED_UNIT,
+    GEMV_PLANES = 3,                 /* of x */
+    GEMV_UNIT_X = GEMV_PLANES * 128, /* bytes of x */
     GEMV_MAX_PARTS = LINEAR_GROUPED_GEMV_PARTS,
     GEMV_SHARED = 227 * 1024
 };
 
-/* One block on each multiprocessor of an H200, of 80 registers a lane. The executor's sweep shall
- * reach several turns and parts with few rows. */
+/* One block on each multiprocessor of an H200. The executor's sweep shall reach several turns and
+ * parts with few rows. */
 #if defined(__CUDACC__)
-enum { GEMV_BLOCKS = 132, GEMV_MAX_WARPS = 24 };
+enum { GEMV_BLOCKS = 132, GEMV_MAX_WARPS = 20, GEMV_MAX_WARPS_6 = 16 };
 #else
-enum { GEMV_BLOCKS = 2, GEMV_MAX_WARPS = 4 };
+enum { GEMV_BLOCKS = 2, GEMV_MAX_WARPS = 4, GEMV_MAX_WARPS_6 = 4 };
 #endif
 
-/* A chunk, and words of 32 bits of a stage: 16 bytes of the base plane for each lane and row, then
- * the high plane, then two scales (copies move at least 4 bytes). */
-template <int bits> struct gemv_format {
-    static const int columns = bits == 8 ? 16 : 32, pieces = columns / 4, halves = columns / 16;
-    static const int high_words = bits == 5 ? 1 : bits == 6 ? 2 : 0;
-    static const int high_at = GEMV_ROWS * 32 * 4, scales_at = high_at * (4 + high_words) / 4;
-    static const int stage_words = scales_at + GEMV_ROWS * 32;
+template <int bits> struct gemv_format : grouped_step<bits, 2 * GEMV_ROWS> {
+    static const int most_warps = bits == 6 ? static_cast<int>(GEMV_MAX_WARPS_6)
+                                            : static_cast<int>(GEMV_MAX_WARPS); /* by registers */
 };
 
 struct gemv_call {
     struct row_view x, residual, y;
     struct grouped_view w;
     int64_t columns, inner; /* N, K */
-    int64_t quads;          /* of rows of w */
-    int quad_rows;          /* columns of y that a quad has: 4, or 1 where w has less than 4 */
-    int64_t row_bytes[3];   /* from rows 0 and 2 of a quad to the next, in each plane */
-    int64_t next_bytes[3];  /* from row 1 */
-    int chunks, iterations; /* of a row; iterations of 32 chunks */
-    /* 2^23, 2^19, .. 2^7. Parameters: the compiler would take two instructions for two constants in
-     * (word & 15) | power, one where this is in a register. */
-    uint32_t power[5];
-    int parts; /* warps that share a quad; of several each warp takes one quad only */
+    int64_t tiles;          /* of rows of w */
+    int tile_rows;       /* columns of y that a tile has: 8; 4 where it has rows of two matrices */
+    int64_t up_bytes[3]; /* of two matrices: from a row to that of the other one, in each plane */
+    int base_bytes, high_bytes, num_groups; /* of a row; groups that hold a column below K */
+    int steps;                              /* of half a row */
+    int whole_steps; /* of a row: those whose columns have all a place in the planes */
+    int parts;       /* warps that share a tile; of several each warp takes one tile only */
+    uint32_t magic;  /* bf16 128, twice. A parameter: the compiler would take two instructions for
+                      * two constants in (w & 15) | 128, one where this is in a register */
     int num_blocks, num_warps; /* that take the matrix; warps of a block */
+    int64_t tile_step;         /* from a warp's tile to its next */
     int most_warps;            /* that a block has room for */
     bool has_residual;
 };
 
 /* Where a warp is. */
 struct gemv_place {
-    int64_t quad;
-    int iteration;
+    int64_t tile;
+    int step;
+    bool is_there; /* the tile is one */
 };
 
-SIMT_DEVICE int64_t gemv_row(const struct gemv_call &p, int64_t quad)
-{
-    int64_t row = quad * p.quad_rows, last = p.columns - p.quad_rows;
-    return row < last ? row : last;
-}
+/* ---- x -------------------------------------------------------------------------------------- */
 
-/* Place of a piece of 4 elements of x: lanes read pieces of different chunks at the same time. */
-template <int bits> SIMT_DEVICE int gemv_piece(int piece)
+/* Two elements as three pairs of bf16: x = high + middle + low, exactly where low is not
+ * subnormal. */
+SIMT_DEVICE void gemv_split_pair(float first, float second, uint32_t *parts)
 {
-    return 4 * (piece ^ (piece >> 3 & (gemv_format<bits>::pieces - 1)));
-}
-
-template <int bits>
-SIMT_DEVICE void gemv_stage_x(const struct gemv_call &p, struct simt_shared<float> x)
-{
-    int chunks = p.chunks * (gemv_format<bits>::columns / ROW_CHUNK);
-    for (int i = simt_thread(); i < chunks; i += static_cast<int>(simt_block_extent().x)) {
-        float values[ROW_CHUNK];
-        row_load_chunk<true>(p.x, p.x.data, int64_t{i} * ROW_CHUNK, p.inner, values);
-        SIMT_UNROLL for (int j = 0; j < 2; j++)
-        {
-            struct simt_words words;
-            SIMT_UNROLL for (int c = 0; c < 4; c++) words.word[c] =
-                simt_f32_bits(values[4 * j + c]);
-            x.store16(gemv_piece<bits>(2 * i + j), words);
-        }
+    SIMT_UNROLL for (int i = 0; i < 3; i++)
+    {
+        parts[i] = simt_bf16x2_from_f32(first, second);
+        first -= simt_f32_from_bits(parts[i] << 16);
+        second -= simt_f32_from_bits(parts[i] & 0xffff0000u);
     }
 }
 
-/* This lane's chunk of a place into its stage. The last quad starts at row N - 4, and stores the
- * rows that are its own; of less than four rows in all each is a quad, four times the same. */
-template <int bits, bool is_aligned>
-SIMT_DEVICE void gemv_stage(const struct gemv_call &p, struct simt_shared<uint32_t> stage,
-                            struct gemv_place place)
+/* Whose parts are neither near the ends of the range of bf16 nor not finite. */
+SIMT_DEVICE bool gemv_is_plain(float x)
 {
-    typedef struct gemv_format<bits> format;
-    int chunk = place.iteration * 32 + simt_lane(), lane = simt_lane();
-    if (chunk >= p.chunks)
+    uint32_t magnitude = simt_f32_bits(x) & 0x7fffffffu;
+    return magnitude - 0x00800000u < 0x7e800000u || magnitude == 0; /* 2^-126 .. 2^127 */
+}
+
+/* Half a lane's columns of a unit are two runs of four: the column of each in its row. i: number
+ * (2 unit + half) 4 + lane % 4. */
+template <int bits> SIMT_DEVICE int gemv_x_column(int i, int run)
+{
+    int half = i / 4 % 2, q = i % 4;
+    int column = bits == 8   ? 32 * half + 8 * q + 4 * run
+                 : bits == 4 ? GROUPED_QUAD * q + 8 * half + 4 * run
+                             : GROUPED_QUAD * q + 4 * half + 8 * run;
+    return i / 8 * GEMV_UNIT + column;
+}
+
+/* Four elements, in 16 or 8 bytes. */
+SIMT_DEVICE void gemv_load_x(const struct row_view &x, int k, float *values)
+{
+    if (x.is_bf16) {
+        uint64_t words =
+            simt_load_constant(reinterpret_cast<const uint64_t *>(x.data + int64_t{2} * k));
+        SIMT_UNROLL for (int c = 0; c < 4; c++) values[c] =
+            simt_bf16_to_f32(static_cast<uint16_t>(words >> 16 * c & 0xffff));
         return;
-    int64_t row = gemv_row(p, place.quad);
-    const unsigned char *base = p.w.base + row * p.w.base_stride + int64_t{16} * chunk;
-    const unsigned char *high =
-        p.w.high + row * p.w.high_stride + int64_t{4} * format::high_words * chunk;
-    const unsigned char *scales = p.w.scales + row * p.w.scales_stride + chunk / 4 * 4;
-    SIMT_UNROLL for (int r = 0; r < GEMV_ROWS; r++)
-    {
-        int at = r * 32 + lane, high_at = format::high_at + at * format::high_words;
-        if (is_aligned) {
-            simt_copy_async<16>(stage.at(4 * at), base);
-            if (format::high_words > 0)
-                simt_copy_async<format::high_words == 2 ? 8 : 4>(stage.at(high_at), high);
-            simt_copy_async<4>(stage.at(format::scales_at + at), scales);
-        } else {
-            SIMT_UNROLL for (int i = 0; i < 4; i++)
-                stage.store(4 * at + i, grouped_load(base + 4 * i, 4, false));
-            SIMT_UNROLL for (int i = 0; i < format::high_words; i++)
-                stage.store(high_at + i, grouped_load(high + 4 * i, 4, false));
-            stage.store(format::scales_at + at, grouped_load(scales, 4, false));
-        }
-        if (r + 1 == GEMV_ROWS)
-            break;
-        base += r % 2 == 0 ? p.row_bytes[0] : p.next_bytes[0];
-        high += r % 2 == 0 ? p.row_bytes[1] : p.next_bytes[1];
-        scales += r % 2 == 0 ? p.row_bytes[2] : p.next_bytes[2];
     }
+    struct simt_words words = row_load16<true>(x.data + int64_t{4} * k);
+    SIMT_UNROLL for (int c = 0; c < 4; c++) values[c] = simt_f32_from_bits(words.word[c]);
 }
 
-/* The `width` bits from bit `place` of a word on, less `offset`; they are bits of the mantissa. */
-SIMT_DEVICE float gemv_number(const uint32_t *power, uint32_t word, int width, int place,
-                              int offset)
-{
-    uint32_t mask = ((1u << width) - 1) << place;
-    return simt_f32_from_bits((word & mask) | power[place / 4]) -
-           static_cast<float>((1 << (23 - place)) + offset);
-}
-
-/* Four bytes of at most 6 bits each. */
-SIMT_DEVICE void gemv_bytes(const uint32_t *power, uint32_t bytes, int width, float *codes,
-                            int step)
-{
-    SIMT_UNROLL for (int i = 0; i < 3; i++) codes[step * i] =
-        gemv_number(power, bytes, width, 8 * i, 1 << (width - 1));
-    codes[3 * step] = gemv_number(power, bytes >> 8, width, 16, 1 << (width - 1));
-}
-
-/* gemv_codes_B: 16 codes of a chunk of B bits, those of columns 16 half .. 16 half + 15. */
-SIMT_DEVICE void gemv_codes_4(const uint32_t *power, const uint32_t *base, int half, float *codes)
-{
-    SIMT_UNROLL for (int i = 0; i < GEMV_HALF; i++)
-    {
-        uint32_t word = base[2 * half + i / 8];
-        bool is_far = i % 8 > 4;
-        codes[i] =
-            gemv_number(power, is_far ? word >> 12 : word, 4, i % 8 * 4 - (is_far ? 12 : 0), 8);
-    }
-}
-
-/* Those of columns 8 i + 4 half .. 8 i + 4 half + 3, i = 0 .. 3: bit 8 i + j of the high plane goes
- * with half-byte j of word i, and one shift brings it there for four words at a time. */
-SIMT_DEVICE void gemv_codes_5(const uint32_t *power, const uint32_t *base, const uint32_t *high,
-                              int half, float *codes)
-{
-    uint32_t select = half == 0 ? 0x5140 : 0x7362; /* bytes 2 half, 2 half + 1 of each word */
-    uint32_t first = simt_permute_bytes(base[0], base[1], select);
-    uint32_t second = simt_permute_bytes(base[2], base[3], select);
-    SIMT_UNROLL for (int c = 0; c < 4; c++)
-    {
-        int bit = 4 * half + c;
-        uint32_t low = simt_permute_bytes(first, second, c < 2 ? 0x5410 : 0x7632);
-        uint32_t top = bit <= 4 ? high[0] << (4 - bit) : high[0] >> (bit - 4);
-        gemv_bytes(power, ((c % 2 == 0 ? low : low >> 4) & 0x0f0f0f0f) | (top & 0x10101010), 5,
-                   codes + c, 4);
-    }
-}
-
-/* Four columns 4 i + c, i = 0 .. 3, at a time, whose high bits are as far apart. */
-SIMT_DEVICE void gemv_codes_6(const uint32_t *power, const uint32_t *base, const uint32_t *high,
-                              int half, float *codes)
-{
-    SIMT_UNROLL for (int c = 0; c < 4; c++)
-    {
-        uint32_t low =
-            simt_permute_bytes(base[2 * half], base[2 * half + 1], c < 2 ? 0x6420 : 0x7531);
-        uint32_t top = c < 2 ? high[half] << (4 - 2 * c) : high[half] >> (2 * c - 4);
-        gemv_bytes(power, ((c % 2 == 0 ? low : low >> 4) & 0x0f0f0f0f) | (top & 0x30303030), 6,
-                   codes + c, 4);
-    }
-}
-
-SIMT_DEVICE void gemv_codes_8(const uint32_t *power, const uint32_t *base, float *codes)
-{
-    SIMT_UNROLL for (int i = 0; i < GEMV_HALF; i++)
-    {
-        uint32_t word = base[i / 4] ^ 0x80808080u;
-        codes[i] = gemv_number(power, i % 4 < 2 ? word : word >> 16, 8, i % 2 * 8, 128);
-    }
-}
-
+/* The parts of both runs into [2 unit + half][plane][lane % 4][4 words]. */
 template <int bits>
-SIMT_DEVICE void gemv_codes(const uint32_t *power, const uint32_t *base, const uint32_t *high,
-                            int half, float *codes)
+SIMT_DEVICE void gemv_store_x(struct simt_shared<uint32_t> words, int i, const float *x)
 {
-    if (bits == 4)
-        gemv_codes_4(power, base, half, codes);
-    else if (bits == 5)
-        gemv_codes_5(power, base, high, half, codes);
-    else if (bits == 6)
-        gemv_codes_6(power, base, high, half, codes);
+    struct simt_words parts[GEMV_PLANES];
+    SIMT_UNROLL for (int j = 0; j < 4; j++)
+    {
+        uint32_t pair[GEMV_PLANES];
+        int first = bits == 8 ? j / 2 * 4 + j % 2 : j, second = first + (bits == 8 ? 2 : 4);
+        gemv_split_pair(x[first], x[second], pair);
+        SIMT_UNROLL for (int part = 0; part < GEMV_PLANES; part++) parts[part].word[j] = pair[part];
+    }
+    SIMT_UNROLL for (int part = 0; part < GEMV_PLANES; part++)
+        words.store16((i / 4 * GEMV_PLANES + part) * 16 + i % 4 * 4, parts[part]);
+}
+
+/* The same for elements of any class (linear_split.cuh), any alignment and the end of x, one by
+ * one. */
+template <int bits>
+SIMT_DEVICE void gemv_store_any(const struct gemv_call &p, struct simt_shared<uint16_t> halves,
+                                int i)
+{
+    SIMT_ROLLED for (int j = 0; j < 8; j++)
+    {
+        int run = j / 4, c = j % 4;
+        int word = bits == 8 ? 2 * run + c % 2 : c, is_second = bits == 8 ? c / 2 : run;
+        int k = gemv_x_column<bits>(i, run) + c;
+        float x = 0;
+        if (k < p.inner)
+            x = p.x.is_bf16 ? simt_bf16_to_f32(simt_load_constant(
+                                  reinterpret_cast<const uint16_t *>(p.x.data) + k))
+                            : simt_load_constant(reinterpret_cast<const float *>(p.x.data) + k);
+        uint16_t parts[GEMV_PLANES];
+        linear_split_value(x, &parts[0], &parts[1]);
+        float left = x - simt_bf16_to_f32(parts[0]) - simt_bf16_to_f32(parts[1]);
+        parts[2] = linear_is_finite(x) ? simt_bf16_from_f32(left) : static_cast<uint16_t>(0);
+        SIMT_UNROLL for (int part = 0; part < GEMV_PLANES; part++) halves.store(
+            ((i / 4 * GEMV_PLANES + part) * 16 + i % 4 * 4 + word) * 2 + is_second, parts[part]);
+    }
+}
+
+/* x as [unit][slice / 2][plane][lane % 4][4 words], zeros beyond K. A thread makes half a lane's
+ * words of a unit, two of them at a time so that they wait for memory together. */
+template <typename format>
+SIMT_DEVICE void gemv_stage_x(const struct gemv_call &p, struct simt_shared<uint32_t> words,
+                              struct simt_shared<uint16_t> halves)
+{
+    const int batch = 2, bits = format::bits;
+    int items = 2 * p.steps * format::step_units * 8,
+        threads = static_cast<int>(simt_block_extent().x);
+    SIMT_ROLLED for (int i = simt_thread(); i < items; i += batch * threads)
+    {
+        float x[batch][8] = {};
+        bool is_plain[batch];
+        SIMT_UNROLL for (int j = 0; j < batch; j++)
+        {
+            int item = i + j * threads, last = gemv_x_column<bits>(item, 1);
+            is_plain[j] = p.x.is_aligned && item < items && last + 4 <= p.inner;
+            SIMT_UNROLL for (int run = 0; run < 2; run++)
+            {
+                if (is_plain[j])
+                    gemv_load_x(p.x, gemv_x_column<bits>(item, run), x[j] + 4 * run);
+            }
+        }
+        SIMT_UNROLL for (int j = 0; j < batch; j++)
+        {
+            int item = i + j * threads;
+            SIMT_UNROLL for (int c = 0; c < 8; c++) is_plain[j] =
+                is_plain[j] && gemv_is_plain(x[j][c]);
+            if (is_plain[j])
+                gemv_store_x<bits>(words, item, x[j]);
+            else if (item < items)
+                gemv_store_any<bits>(p, halves, item);
+        }
+    }
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/* Where a lane's copies come from, at step 0 of the first half: two rows of the base plane, a view
+ * of each of the others; rows from N on are the last one, what they give is not stored. Bytes from
+ * row to row take 64 bits, within a row 32. */
+struct gemv_source {
+    const unsigned char *base[2], *high, *scales;
+};
+
+/* has_gates: rows of a tile are those of two matrices in turn. */
+template <typename format, bool has_gates>
+SIMT_DEVICE struct gemv_source gemv_source_of(const struct gemv_call &p, int64_t tile)
+{
+    const int pieces = format::high_row / 16 + (format::high_row == 0); /* of a view */
+    int lane = simt_lane(), places[4] = {lane / 8, lane / 8 + 4, lane / pieces % 8, lane / 2 % 8};
+    int64_t rows[4], first = tile * p.tile_rows, last = p.columns - 1;
+    bool is_up[4];
+    SIMT_UNROLL for (int i = 0; i < 4; i++)
+    {
+        int64_t row = first + (has_gates ? places[i] / 2 : places[i]);
+        rows[i] = row < last ? row : last;
+        is_up[i] = has_gates && places[i] % 2 != 0;
+    }
+    const unsigned char *base = p.w.base + lane % 8 * 16;
+    const unsigned char *high = p.w.high + 16 * (lane % pieces);
+    if (format::bits == 5) /* eight views of 2 pieces are those of the first half */
+        high += lane / 16 * p.steps * format::high_row;
+    const unsigned char *scales =
+        p.w.scales + (lane / 16 * p.steps * format::scales_row + lane % 2 * 4);
+    return {{base + rows[0] * p.w.base_stride + (is_up[0] ? p.up_bytes[0] : 0),
+             base + rows[1] * p.w.base_stride + (is_up[1] ? p.up_bytes[0] : 0)},
+            high + rows[2] * p.w.high_stride + (is_up[2] ? p.up_bytes[1] : 0),
+            scales + rows[3] * p.w.scales_stride + (is_up[3] ? p.up_bytes[2] : 0)};
+}
+
+/* What of `bytes` bytes at column byte k of a row lies below the end. */
+SIMT_DEVICE int gemv_valid(int k, int end, int bytes)
+{
+    int valid = end - k;
+    return valid < 0 ? 0 : valid < bytes ? valid : bytes;
+}
+
+/* A step of a tile into the stage at `stage`. is_whole: so are the steps of both halves. */
+template <typename format, bool is_aligned, bool is_whole>
+SIMT_DEVICE void gemv_copy(const struct gemv_call &p, const struct grouped_memory &memory,
+                           int stage, const struct gemv_source &from, int step)
+{
+    int lane = simt_lane(), base_at = stage + grouped_base_at(lane / 8, lane % 8);
+    SIMT_UNROLL for (int half = 0; half < 2; half++)
+    {
+        int k = (step + half * p.steps) * GROUPED_STEP;
+        int valid = is_whole ? 16 : gemv_valid(k + lane % 8 * 16, p.base_bytes, 16);
+        SIMT_UNROLL for (int j = 0; j < 2; j++) grouped_copy<16, is_aligned>(
+            memory, base_at + (8 * half + 4 * j) * GROUPED_STEP, from.base[j] + k, valid);
+    }
+    const int pieces = format::high_row / 16 + (format::high_row == 0);
+    SIMT_UNROLL for (int j = 0; j * 2 < format::high_row / 16; j++)
+    {
+        int view = (lane + 32 * j) / pieces, piece = lane % pieces;
+        int k = (step + j * p.steps) * format::high_row;
+        int from_row =
+            k + 16 * piece + (format::bits == 5 ? view / 8 * p.steps * format::high_row : 0);
+        grouped_copy<16, is_aligned>(memory, stage + grouped_high_at<format>(view, piece),
+                                     from.high + k,
+                                     is_whole ? 16 : gemv_valid(from_row, p.high_bytes, 16));
+    }
+    int k = step * format::scales_row;
+    int from_row = k + lane / 16 * p.steps * format::scales_row + lane % 2 * 4;
+    grouped_copy<4, is_aligned>(memory, stage + format::scales_at + 4 * lane, from.scales + k,
+                                is_whole ? 4 : gemv_valid(from_row, 2 * p.num_groups, 4));
+}
+
+template <typename format, bool is_aligned>
+SIMT_DEVICE void gemv_stage(const struct gemv_call &p, const struct grouped_memory &memory,
+                            int stage, const struct gemv_source &from, int step)
+{
+    if (is_aligned && step + p.steps < p.whole_steps)
+        gemv_copy<format, is_aligned, true>(p, memory, stage, from, step);
     else
-        gemv_codes_8(power, base, codes);
+        gemv_copy<format, is_aligned, false>(p, memory, stage, from, step);
 }
 
-/* Adds the products of a chunk to the sums of its rows. */
-template <int bits>
-SIMT_DEVICE void gemv_products(const struct gemv_call &p, struct simt_shared<uint32_t> stage,
-                               struct simt_shared<float> x, int chunk, float *sums)
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* Adds the products of a step: of each group by mma, then by FMA with the scale. */
+template <typename format>
+SIMT_DEVICE void gemv_products(const struct gemv_call &p, const struct grouped_memory &memory,
+                               int stage, int step, struct simt_shared<uint32_t> x, float *sums)
 {
-    typedef struct gemv_format<bits> format;
-    struct simt_words base[GEMV_ROWS];
-    uint32_t high[GEMV_ROWS][2];
-    float partial[GEMV_ROWS];
-    SIMT_UNROLL for (int r = 0; r < GEMV_ROWS; r++)
+    const float zeros[4] = {0, 0, 0, 0};
+    int lane = simt_lane(), column = lane / 4, plane = column % 4;
+    plane = plane < GEMV_PLANES ? plane : GEMV_PLANES - 1;
+    int x_at = ((step + column / 4 * p.steps) * format::step_units * 2 * GEMV_PLANES + plane) * 16 +
+               lane % 4 * 4;
+    const struct grouped_lane at = grouped_lane_of<format>(stage);
+    uint64_t scales[2];
+    SIMT_UNROLL for (int half = 0; half < 2; half++) scales[half] =
+        memory.pairs.load(at.scales + static_cast<unsigned>(8 * half));
+    /* Two units at a time: more would take too many registers. */
+    SIMT_ROLLED for (int pair = 0; pair < format::step_units; pair += 2)
     {
-        int at = r * 32 + simt_lane();
-        base[r] = stage.load16(4 * at);
-        SIMT_UNROLL for (int i = 0; i < format::high_words; i++) high[r][i] =
-            stage.load(format::high_at + at * format::high_words + i);
-        partial[r] = 0;
-    }
-    SIMT_UNROLL for (int half = 0; half < format::halves; half++)
-    {
-        float values[GEMV_HALF], codes[GEMV_HALF];
-        SIMT_UNROLL for (int i = 0; i < 4; i++)
+        SIMT_UNROLL for (int unit = pair; unit < pair + 2; unit++)
         {
-            int piece = bits == 5 ? 2 * i + half : 4 * half + i;
-            struct simt_words words = x.load16(gemv_piece<bits>(chunk * format::pieces + piece));
-            SIMT_UNROLL for (int c = 0; c < 4; c++) values[4 * i + c] =
-                simt_f32_from_bits(words.word[c]);
+            uint32_t codes[2][8];
+            struct simt_words columns[2];
+            SIMT_UNROLL for (int half = 0; half < 2; half++)
+            {
+                grouped_row_pairs<format>(p.magic, memory, at, half, unit, codes[half]);
+                columns[half] = x.load16(x_at + (2 * unit + half) * GEMV_PLANES * 16);
+            }
+            SIMT_UNROLL for (int group = 0; group < format::groups; group++)
+            {
+                const int slices = 4 / format::groups;
+                float partial[4];
+                SIMT_UNROLL for (int i = 0; i < slices; i++)
+                {
+                    int slice = group * slices + i;
+                    uint32_t a[4] = {codes[0][2 * slice], codes[1][2 * slice],
+                                     codes[0][2 * slice + 1], codes[1][2 * slice + 1]};
+                    simt_mma_bf16(partial, a, columns[slice / 2].word + slice % 2 * 2,
+                                  i == 0 ? zeros : partial);
+                }
+                int place = 16 * ((unit - pair) * format::groups + group);
+                SIMT_UNROLL for (int c = 0; c < 4; c++) sums[c] =
+                    fmaf(partial[c],
+                         simt_f16_to_f32(static_cast<uint16_t>(scales[c / 2] >> place & 0xffff)),
+                         sums[c]);
+            }
         }
-        SIMT_UNROLL for (int r = 0; r < GEMV_ROWS; r++)
-        {
-            gemv_codes<bits>(p.power, base[r].word, high[r], half, codes);
-            SIMT_UNROLL for (int i = 0; i < GEMV_HALF; i++) partial[r] =
-                half == 0 && i == 0 ? values[0] * codes[0] : fmaf(values[i], codes[i], partial[r]);
-        }
-    }
-    SIMT_UNROLL for (int r = 0; r < GEMV_ROWS; r++)
-    {
-        uint32_t pair = stage.load(format::scales_at + r * 32 + simt_lane());
-        uint16_t scale = static_cast<uint16_t>(pair >> chunk / 2 % 2 * 16 & 0xffff);
-        sums[r] = fmaf(partial[r], simt_f16_to_f32(scale), sums[r]);
+        SIMT_UNROLL for (int half = 0; half < 2; half++) scales[half] >>= 32;
     }
 }
 
-/* Column r of a quad. One rounding into y; y may be the residual. */
-SIMT_DEVICE void gemv_store(const struct gemv_call &p, int64_t quad, int r, float sum)
+/* One rounding into y; y may be the residual. */
+SIMT_DEVICE void gemv_store(const struct gemv_call &p, int64_t n, float sum)
 {
-    int64_t n = gemv_row(p, quad) + r;
-    if (n < quad * p.quad_rows || r >= p.quad_rows)
+    if (n >= p.columns)
         return;
     if (p.has_residual)
         sum += simt_load(reinterpret_cast<const float *>(p.residual.data) + n);
@@ -279,41 +341,32 @@ SIMT_DEVICE void gemv_store(const struct gemv_call &p, int64_t quad, int r, floa
         simt_store(reinterpret_cast<float *>(p.y.data) + n, sum);
 }
 
-/* The lanes' sums of each row added; lane r < 4 has that of row r. */
+/* Row lane / 4 of a tile: sums of its first half are those of columns 0 .. 2 of x, which lanes 0
+ * and 1 of a quad have, of the second half those of columns 4 .. 6. */
 SIMT_DEVICE float gemv_total(float *sums)
 {
-    float total = 0;
-    SIMT_UNROLL for (int r = 0; r < GEMV_ROWS; r++)
-    {
-        SIMT_UNROLL for (int bits = 16; bits > 0; bits /= 2) sums[r] +=
-            simt_shuffle_xor(SIMT_ALL_LANES, sums[r], bits);
-        total = simt_lane() == r ? sums[r] : total;
-        sums[r] = 0;
-    }
+    int q = simt_lane() % 4;
+    float total = q < 2 ? sums[0] : sums[2];
+    if (q % 2 == 0)
+        total += q < 2 ? sums[1] : sums[3];
+    SIMT_UNROLL for (int bits = 1; bits < 4; bits *= 2) total +=
+        simt_shuffle_xor(SIMT_ALL_LANES, total, bits);
+    SIMT_UNROLL for (int c = 0; c < 4; c++) sums[c] = 0;
     return total;
 }
 
-SIMT_DEVICE void gemv_advance(const struct gemv_call &p, int part, struct gemv_place *place)
-{
-    place->iteration += p.parts;
-    if (place->iteration < p.iterations)
-        return;
-    place->iteration = part;
-    place->quad += p.num_warps / p.parts * p.num_blocks;
-}
-
-/* A quad's totals, one a lane from lane 0 on. has_gates: of gate, up, gate, up of two columns. */
+/* A tile's totals. */
 template <bool has_gates>
-SIMT_DEVICE void gemv_store_quad(const struct gemv_call &p, int64_t quad, float total)
+SIMT_DEVICE void gemv_store_tile(const struct gemv_call &p, int64_t tile, float total)
 {
-    int lane = simt_lane();
+    int lane = simt_lane(), row = lane / 4;
     if (has_gates)
-        total = silu_times(total, simt_shuffle_down(SIMT_ALL_LANES, total, 1));
-    if (lane < GEMV_ROWS && (!has_gates || lane % 2 == 0))
-        gemv_store(p, quad, has_gates ? lane / 2 : lane, total);
+        total = silu_times(total, simt_shuffle_down(SIMT_ALL_LANES, total, 4));
+    if (lane % 4 == 0 && (!has_gates || row % 2 == 0))
+        gemv_store(p, tile * p.tile_rows + (has_gates ? row / 2 : row), total);
 }
 
-/* Of row i % 4 of a block's quad i / 4: the sum of its parts, in their order. */
+/* Of row i % 8 of a block's tile i / 8: the sum of its parts, in their order. */
 SIMT_DEVICE float gemv_joined(const struct gemv_call &p, struct simt_shared<float> totals, int i)
 {
     float total = 0;
@@ -322,143 +375,184 @@ SIMT_DEVICE float gemv_joined(const struct gemv_call &p, struct simt_shared<floa
     return total;
 }
 
+/* To the next step, of another tile after the last. */
+SIMT_DEVICE bool gemv_advance(const struct gemv_call &p, int part, struct gemv_place *place)
+{
+    place->step += p.parts;
+    if (place->step < p.steps)
+        return false;
+    place->step = part;
+    place->tile += p.tile_step;
+    place->is_there = place->tile < p.tiles;
+    return true;
+}
+
+/* Warps beyond num_warps have no tile. */
+SIMT_DEVICE struct gemv_place gemv_first_place(const struct gemv_call &p, int block)
+{
+    int64_t tile = int64_t{simt_warp() / p.parts} * p.num_blocks + block;
+    return {tile, simt_warp() % p.parts, simt_warp() < p.num_warps && tile < p.tiles};
+}
+
 /* For the whole block, number `block` of those that take the matrix: it uses the block's dynamic
- * shared memory. Blocks take quads in turn, so that their numbers differ by one at most; warps
+ * shared memory. Blocks take tiles in turn, so that their numbers differ by one at most; warps
  * beyond num_warps come to the barriers only. */
 template <int bits, bool is_aligned, bool has_gates>
 SIMT_DEVICE void gemv_rows(const struct gemv_call &p, int block)
 {
     typedef struct gemv_format<bits> format;
-    int warps = p.num_warps, x_words = p.chunks * format::columns;
-    int ring_words = warps * GEMV_STAGES * format::stage_words;
-    SIMT_SHARED_DYNAMIC(float, x, 0, x_words);
-    SIMT_SHARED_DYNAMIC(uint32_t, ring, 4 * x_words, ring_words);
-    SIMT_SHARED_DYNAMIC(float, totals, 4 * (x_words + ring_words), warps * GEMV_ROWS);
-    int part = simt_warp() % p.parts, first = simt_warp() * GEMV_STAGES * format::stage_words;
-    struct gemv_place place = {int64_t{simt_warp() / p.parts * p.num_blocks + block}, part};
-    if (simt_warp() >= warps)
-        place.quad = p.quads;
-    struct gemv_place ahead = place;
+    const int ring_end = GEMV_STAGES * format::stage_bytes;
+    int x_bytes = 2 * p.steps * format::step_units * GEMV_UNIT_X;
+    int ring_bytes = p.num_warps * ring_end;
+    SIMT_SHARED_DYNAMIC(uint32_t, x, 0, x_bytes / 4);
+    SIMT_SHARED_DYNAMIC(uint16_t, x_halves, 0, x_bytes / 2);
+    SIMT_SHARED_DYNAMIC(unsigned char, bytes, x_bytes, ring_bytes);
+    SIMT_SHARED_DYNAMIC(uint16_t, halves, x_bytes, ring_bytes / 2);
+    SIMT_SHARED_DYNAMIC(uint32_t, words, x_bytes, ring_bytes / 4);
+    SIMT_SHARED_DYNAMIC(uint64_t, pairs, x_bytes, ring_bytes / 8);
+    SIMT_SHARED_DYNAMIC(float, totals, x_bytes + ring_bytes, p.num_warps * GEMV_ROWS);
+    const struct grouped_memory memory = {bytes, halves, words, pairs};
+    int part = simt_warp() % p.parts, first = simt_warp() * ring_end;
+    struct gemv_place ahead = gemv_first_place(p, block);
+    struct gemv_source source = gemv_source_of<format, has_gates>(p, ahead.tile);
     SIMT_UNROLL for (int i = 0; i < GEMV_STAGES - 1; i++)
     {
-        if (ahead.quad < p.quads)
-            gemv_stage<bits, is_aligned>(
-                p, ring.slice(first + i * format::stage_words, format::stage_words), ahead);
+        if (ahead.is_there)
+            gemv_stage<format, is_aligned>(p, memory, first + i * format::stage_bytes, source,
+                                           ahead.step);
         simt_copy_commit();
-        gemv_advance(p, part, &ahead);
+        if (gemv_advance(p, part, &ahead))
+            source = gemv_source_of<format, has_gates>(p, ahead.tile);
     }
-    gemv_stage_x<bits>(p, x);
+    gemv_stage_x<format>(p, x, x_halves);
     simt_sync_block();
 
-    float sums[GEMV_ROWS] = {0, 0, 0, 0}, total = 0;
-    int stage = 0, free_stage = GEMV_STAGES - 1;
-    while (place.quad < p.quads) {
-        if (ahead.quad < p.quads)
-            gemv_stage<bits, is_aligned>(
-                p, ring.slice(first + free_stage * format::stage_words, format::stage_words),
-                ahead);
+    /* Anew: they were in the way of x. */
+    struct gemv_place place = gemv_first_place(p, block);
+    ahead = place;
+    SIMT_UNROLL for (int i = 0; i < GEMV_STAGES - 1; i++) gemv_advance(p, part, &ahead);
+    source = gemv_source_of<format, has_gates>(p, ahead.tile);
+    float sums[4] = {0, 0, 0, 0}, total = 0;
+    int stage = 0, free_stage = ring_end - format::stage_bytes;
+    while (place.is_there) {
+        simt_copy_wait<GEMV_STAGES - 2>();
+        simt_sync_warp(SIMT_ALL_LANES); /* the step is there, all have read the one before */
+        if (ahead.is_there)
+            gemv_stage<format, is_aligned>(p, memory, first + free_stage, source, ahead.step);
         simt_copy_commit();
-        simt_copy_wait<GEMV_STAGES - 1>();
-        int chunk = place.iteration * 32 + simt_lane();
-        if (chunk < p.chunks)
-            gemv_products<bits>(
-                p, ring.slice(first + stage * format::stage_words, format::stage_words), x, chunk,
-                sums);
-        if (place.iteration + p.parts >= p.iterations) {
+        gemv_products<format>(p, memory, first + stage, place.step, x, sums);
+        if (place.step + p.parts >= p.steps) {
             total = gemv_total(sums);
             if (p.parts == 1)
-                gemv_store_quad<has_gates>(p, place.quad, total);
+                gemv_store_tile<has_gates>(p, place.tile, total);
         }
-        gemv_advance(p, part, &ahead);
+        if (gemv_advance(p, part, &ahead))
+            source = gemv_source_of<format, has_gates>(p, ahead.tile);
         gemv_advance(p, part, &place);
         free_stage = stage;
-        stage = stage + 1 < GEMV_STAGES ? stage + 1 : 0;
+        stage = stage + format::stage_bytes < ring_end ? stage + format::stage_bytes : 0;
     }
     simt_copy_wait<0>();
     if (p.parts == 1)
         return;
-    if (simt_lane() < GEMV_ROWS && simt_warp() < warps)
-        totals.store(simt_warp() * GEMV_ROWS + simt_lane(), total);
+    if (simt_lane() % 4 == 0 && simt_warp() < p.num_warps)
+        totals.store(simt_warp() * GEMV_ROWS + simt_lane() / 4, total);
     simt_sync_block();
     int i = simt_thread();
-    if (i >= warps / p.parts * GEMV_ROWS || (has_gates && i % 2 != 0))
+    if (i >= p.num_warps / p.parts * GEMV_ROWS || (has_gates && i % 2 != 0))
         return;
     total = gemv_joined(p, totals, i);
     if (has_gates)
         total = silu_times(total, gemv_joined(p, totals, i + 1));
-    gemv_store(p, i / GEMV_ROWS * p.num_blocks + block,
-               has_gates ? i % GEMV_ROWS / 2 : i % GEMV_ROWS, total);
+    int64_t tile = int64_t{i / GEMV_ROWS} * p.num_blocks + block;
+    gemv_store(p, tile * p.tile_rows + (has_gates ? i % GEMV_ROWS / 2 : i % GEMV_ROWS), total);
 }
 
 /* ---- launch --------------------------------------------------------------------------------- */
 
-/* As few warps as give each the same number of quads, then parts while there are warps left and
- * each has two iterations. Sets these numbers, parts only where they are 0: they decide about the
- * order of a sum. Gives the bytes of shared memory. */
-template <int bits> static size_t gemv_plan_of(struct gemv_call *p, int64_t most_blocks)
+static inline int gemv_smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* As few warps, at most most_warps a block, as give each the same number of tiles, then parts while
+ * there are warps left and each has two steps. Sets these numbers, parts only where they are 0:
+ * they decide about the order of a sum, so that a kernel with less room takes those of
+ * linear_grouped.gemv. Gives the bytes of shared memory. */
+template <int bits>
+static size_t gemv_plan_of(struct gemv_call *p, int64_t most_blocks, int most_warps)
 {
     typedef struct gemv_format<bits> format;
-    p->chunks = static_cast<int>((p->inner + format::columns - 1) / format::columns);
-    p->iterations = (p->chunks + 31) / 32;
-    int64_t blocks = p->quads < most_blocks ? p->quads : most_blocks;
-    int64_t in_block = (p->quads + blocks - 1) / blocks;
-    int x_bytes = 4 * p->chunks * format::columns;
-    int warp_bytes = 4 * (GEMV_STAGES * format::stage_words + GEMV_ROWS);
+    const int group = GEMV_UNIT / format::groups;
+    int units = static_cast<int>((p->inner + GEMV_UNIT - 1) / GEMV_UNIT);
+    int steps = (units + format::step_units - 1) / format::step_units;
+    int padded = static_cast<int>(linear_grouped_padded(p->inner));
+    p->steps = (steps + 1) / 2;
+    p->base_bytes = bits == 8 ? padded : padded / 2;
+    p->high_bytes = padded / 8 * (bits == 8 ? 0 : bits - 4);
+    p->num_groups = static_cast<int>((p->inner + group - 1) / group);
+    p->whole_steps = p->num_groups * group / (GEMV_UNIT * format::step_units);
+    int64_t blocks = p->tiles < most_blocks ? p->tiles : most_blocks;
+    int64_t in_block = (p->tiles + blocks - 1) / blocks;
+    int x_bytes = 2 * p->steps * format::step_units * GEMV_UNIT_X;
+    int warp_bytes = GEMV_STAGES * format::stage_bytes + 4 * GEMV_ROWS;
     int most = (GEMV_SHARED - x_bytes) / warp_bytes;
-    if (most > GEMV_MAX_WARPS)
-        most = GEMV_MAX_WARPS;
+    most = gemv_smaller(most, gemv_smaller(format::most_warps, most_warps));
     int64_t turns = (in_block + most - 1) / most;
     int64_t warps = (in_block + turns - 1) / turns;
     if (p->parts == 0) {
         p->parts = 1;
-        while (turns == 1 && p->parts < GEMV_MAX_PARTS && warps * 2 * p->parts <= most &&
-               p->iterations >= 4 * p->parts)
-            p->parts *= 2;
+        while (turns == 1 && p->parts < GEMV_MAX_PARTS && warps * (p->parts + 1) <= most &&
+               p->steps >= 2 * (p->parts + 1))
+            p->parts++;
     }
     warps *= p->parts;
     p->num_blocks = static_cast<int>(blocks);
     p->num_warps = static_cast<int>(warps);
+    p->tile_step = warps / p->parts * blocks;
     p->most_warps = most;
     return static_cast<size_t>(x_bytes + warps * warp_bytes);
 }
 
-static inline size_t gemv_plan(struct gemv_call *p, int64_t most_blocks)
+static inline size_t gemv_plan(struct gemv_call *p, int64_t most_blocks, int most_warps)
 {
-    return p->w.bits == 4   ? gemv_plan_of<4>(p, most_blocks)
-           : p->w.bits == 5 ? gemv_plan_of<5>(p, most_blocks)
-           : p->w.bits == 6 ? gemv_plan_of<6>(p, most_blocks)
-                            : gemv_plan_of<8>(p, most_blocks);
+    switch (p->w.bits) {
+    case 4:
+        return gemv_plan_of<4>(p, most_blocks, most_warps);
+    case 5:
+        return gemv_plan_of<5>(p, most_blocks, most_warps);
+    case 6:
+        return gemv_plan_of<6>(p, most_blocks, most_warps);
+    default:
+        return gemv_plan_of<8>(p, most_blocks, most_warps);
+    }
 }
 
-/* Every row of every plane starts where copies may. */
+/* Planes whose copies move 16 bytes, and 4 of scales. */
 static inline bool gemv_is_aligned(const struct grouped_view &w)
 {
-    uintptr_t high_bytes = w.bits == 5 ? 4 : 8;
-    uintptr_t base = reinterpret_cast<uintptr_t>(w.base) | static_cast<uintptr_t>(w.base_stride);
-    uintptr_t high = reinterpret_cast<uintptr_t>(w.high) | static_cast<uintptr_t>(w.high_stride);
+    uintptr_t planes = reinterpret_cast<uintptr_t>(w.base) | static_cast<uintptr_t>(w.base_stride) |
+                       reinterpret_cast<uintptr_t>(w.high) | static_cast<uintptr_t>(w.high_stride);
     uintptr_t scales =
         reinterpret_cast<uintptr_t>(w.scales) | static_cast<uintptr_t>(w.scales_stride);
-    return base % 16 == 0 && high % high_bytes == 0 && scales % 4 == 0;
+    return planes % 16 == 0 && scales % 4 == 0;
 }
 
-/* For one matrix; parts are not chosen. */
+/* But for what gemv_plan sets. */
 static inline struct gemv_call gemv_call_of(const struct assay_linear_grouped_args *a)
 {
     struct gemv_call p = {};
     p.x = row_view_of(&a->x);
-    p.residual = row_view_of(&a->residual);
     p.y = row_view_of(&a->y);
     p.w = grouped_view_of(&a->w);
     p.columns = a->w.rows;
     p.inner = a->w.columns;
-    p.quad_rows = p.columns >= GEMV_ROWS ? GEMV_ROWS : 1;
-    p.quads = (p.columns + p.quad_rows - 1) / p.quad_rows;
-    const int64_t strides[3] = {p.w.base_stride, p.w.high_stride, p.w.scales_stride};
-    for (int i = 0; i < 3; i++)
-        p.row_bytes[i] = p.next_bytes[i] = p.quad_rows > 1 ? strides[i] : 0;
-    for (unsigned i = 0; i < 5; i++)
-        p.power[i] = (127 + 23 - 4 * i) << 23;
+    p.tile_rows = GEMV_ROWS;
+    p.tiles = (p.columns + GEMV_ROWS - 1) / GEMV_ROWS;
+    p.magic = 0x43004300u;
     p.has_residual = a->residual.data != NULL;
+    if (p.has_residual)
+        p.residual = row_view_of(&a->residual);
     return p;
 }
 

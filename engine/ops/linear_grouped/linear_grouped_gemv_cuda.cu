@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * linear_grouped for one row of x, in binary32: linear_grouped_gemv.cuh alone in a kernel.
+ * linear_grouped for one row of x: linear_grouped_gemv.cuh alone in a kernel.
  *
  * sass: word stores, one output a row of w.
  */
 #include "ops/linear_grouped/linear_grouped_gemv.cuh"
 
-template <int bits, bool is_aligned> SIMT_KERNEL(linear_grouped_gemv)(struct gemv_call p)
+template <int bits, bool is_aligned>
+SIMT_KERNEL_RESIDENT(linear_grouped_gemv, 32 * gemv_format<bits>::most_warps, 1)
+(struct gemv_call p)
 {
     gemv_rows<bits, is_aligned, false>(p, static_cast<int>(simt_block_index().x));
 }
@@ -22,7 +24,7 @@ static assay_status launch_bits(const struct gemv_call *p, struct simt_launch *l
 static assay_status gemv_launch(const void *args, struct simt_launch *launch)
 {
     struct gemv_call p = gemv_call_of(static_cast<const struct assay_linear_grouped_args *>(args));
-    launch->shared_bytes = gemv_plan(&p, GEMV_BLOCKS);
+    launch->shared_bytes = gemv_plan(&p, GEMV_BLOCKS, GEMV_MAX_WARPS);
     launch->grid = {static_cast<unsigned>(p.num_blocks), 1, 1};
     launch->block = {static_cast<unsigned>(32 * p.num_warps), 1, 1};
     switch (p.w.bits) {

@@ -78,16 +78,34 @@ static bool has_one_row(const void *arguments)
     return a->x.extent[0] == 1 && a->w.columns <= LINEAR_GROUPED_GEMV_INNER;
 }
 
-/* 32 products a chunk, at least every 32nd chunk of at least 16 columns a lane, a tree, parts. */
-static int64_t depth_gemv(int64_t inner_length)
-{
-    return 31 + (inner_length + 511) / 512 + 5 + LINEAR_GROUPED_GEMV_PARTS - 1;
-}
-
+/* Where the kernel for many rows of w is not the faster one. */
 static bool has_few_rows(const void *arguments)
 {
     const struct assay_linear_grouped_args *a = arguments;
-    return a->x.extent[0] <= LINEAR_GROUPED_SMALL_ROWS;
+    return a->x.extent[0] <= LINEAR_GROUPED_SMALL_ROWS &&
+           (a->x.extent[0] < LINEAR_GROUPED_WIDE_FROM || a->w.rows < LINEAR_GROUPED_WIDE_OUTPUTS);
+}
+
+static bool is_for_wide(const void *arguments)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    return a->x.extent[0] <= LINEAR_GROUPED_WIDE_ROWS;
+}
+
+/* x in the order of warpgroups, in bf16, of the most columns: planes that are not aligned take
+ * those. */
+static size_t wide_workspace(const assay_context *context, const void *arguments)
+{
+    const struct assay_linear_grouped_args *a = arguments;
+    (void)context;
+    return (size_t)(linear_grouped_wide_units(a->w.columns) * LINEAR_GROUPED_UNIT) *
+           LINEAR_GROUPED_WIDE_COLUMNS * 2;
+}
+
+/* Of a group of 64 columns 4 mma, each as 36 roundings, an FMA a group, both planes of x. */
+static int64_t depth_wide(int64_t inner_length)
+{
+    return 4 * 36 + (inner_length + 31) / 32 + 1;
 }
 
 /* x in the order of tensor cores, in bf16; of binary32 two planes. */
@@ -125,12 +143,15 @@ static int64_t depth_generic(int64_t inner_length)
     return 7 + (inner_length + 255) / 256 + 5;
 }
 
-static const struct assay_boundary boundaries_gemv[] = {{"K", 16},  {"K", 32},   {"K", 64},
-                                                        {"K", 128}, {"K", 1024}, {"N", 4},
-                                                        {"N", 8},   {"N", 32},   {NULL, 0}};
+static const struct assay_boundary boundaries_gemv[] = {
+    {"K", 32}, {"K", 64}, {"K", 128}, {"K", 256}, {"K", 512}, {"K", 1024},
+    {"N", 8},  {"N", 16}, {"N", 32},  {"N", 64},  {NULL, 0}};
 static const struct assay_boundary boundaries_small[] = {
     {"T", 8},   {"T", 16}, {"K", 32}, {"K", 64}, {"K", 128}, {"K", 256},
     {"K", 512}, {"N", 16}, {"N", 32}, {"N", 40}, {"N", 64},  {NULL, 0}};
+static const struct assay_boundary boundaries_wide[] = {
+    {"T", 8},   {"T", 16}, {"K", 32}, {"K", 64},  {"K", 256},
+    {"K", 512}, {"N", 16}, {"N", 64}, {"N", 128}, {NULL, 0}};
 static const struct assay_boundary boundaries_tiled[] = {
     {"T", 64}, {"K", 32}, {"K", 64}, {"K", 256}, {"N", 64}, {"N", 128}, {"N", 256}, {NULL, 0}};
 static const struct assay_boundary boundaries_generic[] = {
@@ -139,14 +160,18 @@ static const struct assay_boundary boundaries_generic[] = {
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-    DEVICE_ROUTE("linear_grouped.gemv", linear_grouped_route_gemv, .profile = ASSAY_PROFILE_F32,
+    DEVICE_ROUTE("linear_grouped.gemv", linear_grouped_route_gemv, .profile = ASSAY_PROFILE_A16X2,
                  .when = "T = 1, K <= 32768", .accepts = has_one_row, .boundaries = boundaries_gemv,
-                 .depth = depth_gemv),
+                 .depth = linear_grouped_depth_gemv),
     DEVICE_ROUTE("linear_grouped.small", linear_grouped_route_small,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_A16X2, .when = "T <= 32", .accepts = has_few_rows,
-                 .workspace = small_workspace, .boundaries = boundaries_small,
-                 .depth = depth_tensor),
+                 .profile = ASSAY_PROFILE_A16X2, .when = "T <= 8; T <= 32, N < 12672",
+                 .accepts = has_few_rows, .workspace = small_workspace,
+                 .boundaries = boundaries_small, .depth = depth_tensor),
+    DEVICE_ROUTE("linear_grouped.wide", linear_grouped_route_wide,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_A16X2, .when = "T <= 32", .accepts = is_for_wide,
+                 .workspace = wide_workspace, .boundaries = boundaries_wide, .depth = depth_wide),
     DEVICE_ROUTE("linear_grouped.tiled", linear_grouped_route_tiled,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "all calls", .workspace = tiled_workspace,

@@ -28,6 +28,31 @@ enum { LINEAR_GROUPED_GEMV_INNER = 32768, LINEAR_GROUPED_GEMV_PARTS = 4 };
  * rows of x that a block of the kernel for many rows takes. */
 enum { LINEAR_GROUPED_SMALL_ROWS = 32, LINEAR_GROUPED_UNIT = 64, LINEAR_GROUPED_TILED_TILES = 8 };
 
+/* The kernel for few rows of x and many of w: rows of x that it takes, from which on and from how
+ * many of w (96 for each multiprocessor of an H200) it is the faster one; columns of its operand.
+ */
+enum {
+    LINEAR_GROUPED_WIDE_ROWS = 32,
+    LINEAR_GROUPED_WIDE_FROM = 9,
+    LINEAR_GROUPED_WIDE_OUTPUTS = 96 * 132,
+    LINEAR_GROUPED_WIDE_COLUMNS = 64
+};
+
+/* Columns of the operand that x is, of 1 or 2 planes: 16, 32 or 64. */
+static inline int linear_grouped_wide_columns(int64_t rows, int num_planes)
+{
+    int64_t columns = rows * num_planes;
+    if (num_planes == 2) /* of each plane whole tiles of 8 */
+        columns = (rows + 7) / 8 * 16;
+    return columns <= 16 ? 16 : columns <= 32 ? 32 : LINEAR_GROUPED_WIDE_COLUMNS;
+}
+
+/* Units of K, rounded up to a step. */
+static inline int64_t linear_grouped_wide_units(int64_t inner)
+{
+    return (inner + 4 * LINEAR_GROUPED_UNIT - 1) / (4 * LINEAR_GROUPED_UNIT) * 4;
+}
+
 /* Tiles of 8 rows of x, rounded up to a multiple. */
 static inline int64_t linear_grouped_x_tiles(int64_t rows, int multiple)
 {
@@ -40,8 +65,17 @@ static inline int64_t linear_grouped_padded(int64_t inner)
     return (inner + ASSAY_WEIGHT_PADDING - 1) / ASSAY_WEIGHT_PADDING * ASSAY_WEIGHT_PADDING;
 }
 
+/* The chain of the kernel for one row of x, for the ops that contain it: of a group of 64 columns 4
+ * mma, each as 36 roundings (linear_bound.md), an FMA a group (q8g32 has most), the three parts of
+ * x and both halves of a row, parts. */
+static inline int64_t linear_grouped_depth_gemv(int64_t inner_length)
+{
+    return 4 * 36 + (inner_length + 31) / 32 + 3 + LINEAR_GROUPED_GEMV_PARTS;
+}
+
 DEVICE_ROUTE_DECLARE(linear_grouped_route_gemv)
 DEVICE_ROUTE_DECLARE(linear_grouped_route_small)
+DEVICE_ROUTE_DECLARE(linear_grouped_route_wide)
 DEVICE_ROUTE_DECLARE(linear_grouped_route_tiled)
 DEVICE_ROUTE_DECLARE(linear_grouped_route_generic)
 

@@ -9,7 +9,7 @@
  * through device memory and x at least once a multiprocessor through L2, both twice for more
  * than 16 rows of binary32 x; limited by how long warps wait for x.
  */
-#include "ops/linear_grouped/linear_grouped_mma.cuh"
+#include "ops/linear_grouped/grouped_rows.cuh"
 
 /* Rows of w from which on a block takes 32 (96 for each multiprocessor of an H200), and the warps
  * of a block then and before: they decide about the order of a sum, which is the same for all T.
@@ -30,62 +30,6 @@ struct small_shape : grouped_step<bits_, 16 * w_tiles_> {
     static const int ring_bytes = SMALL_STAGES * small_shape::stage_bytes; /* of a warp */
     static_assert(ring_bytes >= sums * MMA_LANES * 4, "sums of a warp fit in its stages");
 };
-
-/* Bytes of a row of each plane, groups that hold a column below K. */
-struct small_call {
-    struct mma_call call;
-    int base_bytes, high_bytes, num_groups, steps;
-};
-
-/* Where a lane's copies come from, at step 0. */
-struct small_source {
-    const unsigned char *base, *high, *scales;
-    int left; /* rows of w that the block has */
-};
-
-template <typename shape>
-SIMT_DEVICE struct small_source small_source_of(const struct small_call &p)
-{
-    const int pieces = shape::high_row / 16 + (shape::high_row == 0); /* of a view */
-    const struct grouped_view &w = p.call.w;
-    int64_t first = static_cast<int64_t>(simt_block_index().x) * shape::rows;
-    int lane = simt_lane();
-    return {w.base + (first + lane / 8) * w.base_stride,
-            w.high + (first + lane / pieces) * w.high_stride,
-            w.scales + (first + lane / 2) * w.scales_stride,
-            linear_rows_left(p.call.columns, first)};
-}
-
-/* A step into the stage at `stage`, zeros for rows and columns that are not there. */
-template <typename shape, bool is_whole>
-SIMT_DEVICE void small_stage(const struct small_call &p, const struct grouped_memory &memory,
-                             int stage, const struct small_source &from, int step)
-{
-    const struct grouped_view &w = p.call.w;
-    int lane = simt_lane(), k = step * GROUPED_STEP + lane % 8 * 16;
-    SIMT_UNROLL for (int j = 0; j < shape::rows / 4; j++)
-    {
-        bool is_there = lane / 8 + 4 * j < from.left && k < p.base_bytes;
-        grouped_copy<16, is_whole>(
-            memory, stage + grouped_base_at(lane / 8, lane % 8) + 4 * j * GROUPED_STEP,
-            from.base + k + 4 * j * w.base_stride, is_there ? 16 : 0);
-    }
-    const int pieces = shape::high_row / 16 + (shape::high_row == 0), high_rows = 32 / pieces;
-    k = step * shape::high_row + lane % pieces * 16;
-    SIMT_UNROLL for (int j = 0; j * high_rows < shape::rows && shape::high_row > 0; j++)
-    {
-        int view = lane / pieces + j * high_rows;
-        grouped_copy<16, is_whole>(memory, stage + grouped_high_at<shape>(view, lane % pieces),
-                                   from.high + k + j * high_rows * w.high_stride,
-                                   view < from.left && k < p.high_bytes ? 16 : 0);
-    }
-    k = step * shape::scales_row + lane % 2 * 4;
-    int valid = 2 * p.num_groups - k;
-    valid = valid < 0 ? 0 : valid < 4 ? valid : 4;
-    SIMT_UNROLL for (int j = 0; j < shape::w_tiles; j++) grouped_copy<4, is_whole>(
-        memory, stage + shape::scales_at + 4 * lane + 128 * j,
-        from.scales + k + 16 * j * w.scales_stride, lane / 2 + 16 * j < from.left ? valid : 0);
-}
 
 /* Products of a unit with a tile of x: of each group by mma, low plane first, then by FMA with the
  * scale. scales: those of the step, of rows 8 i + lane / 4. */
@@ -127,38 +71,38 @@ SIMT_DEVICE void small_tile(const unsigned char *x, int unit, const uint32_t (*c
 
 template <typename shape>
 SIMT_DEVICE void small_unit(const struct mma_call &p, const struct grouped_memory &memory,
-                            int stage, const unsigned char *x, int unit, const uint64_t *scales,
-                            float (*sums)[shape::w_tiles][4])
+                            const struct grouped_lane &at, const unsigned char *x, int unit,
+                            const uint64_t *scales, float (*sums)[shape::w_tiles][4])
 {
     uint32_t codes[2 * shape::w_tiles][8];
     SIMT_UNROLL for (int i = 0; i < 2 * shape::w_tiles; i++)
-        grouped_row_pairs<shape>(p.magic, memory, static_cast<unsigned>(stage), i, unit, codes[i]);
+        grouped_row_pairs<shape>(p.magic, memory, at, i, unit, codes[i]);
     SIMT_UNROLL for (int j = 0; j < shape::x_tiles; j++) small_tile<shape>(
         x + (unit * shape::x_tiles + j) * shape::tile_bytes, unit, codes, scales, sums[j]);
 }
 
 /* With four tiles of x units do not overlap: registers would not be enough. */
 template <typename shape>
-SIMT_DEVICE void small_products(const struct small_call &p, const struct grouped_memory &memory,
+SIMT_DEVICE void small_products(const struct rows_call &p, const struct grouped_memory &memory,
                                 int stage, int step, float (*sums)[shape::w_tiles][4])
 {
     int left = p.call.units - step * shape::step_units;
     const unsigned char *x =
         p.call.ordered + 16 * simt_lane() +
         int64_t{step} * (shape::step_units * shape::x_tiles * shape::tile_bytes);
+    const struct grouped_lane at = grouped_lane_of<shape>(stage);
     uint64_t scales[2 * shape::w_tiles];
     SIMT_UNROLL for (int i = 0; i < 2 * shape::w_tiles; i++) scales[i] =
-        memory.pairs.load(static_cast<unsigned>(stage + shape::scales_at) / 8 +
-                          static_cast<unsigned>(simt_lane() / 4 + 8 * i));
+        memory.pairs.load(at.scales + static_cast<unsigned>(8 * i));
     if constexpr (shape::x_tiles == 4) {
         SIMT_ROLLED for (int unit = 0; unit < shape::step_units && unit < left; unit++)
-            small_unit<shape>(p.call, memory, stage, x, unit, scales, sums);
+            small_unit<shape>(p.call, memory, at, x, unit, scales, sums);
     } else {
         SIMT_UNROLL for (int unit = 0; unit < shape::step_units; unit++)
         {
             if (unit >= left)
                 break;
-            small_unit<shape>(p.call, memory, stage, x, unit, scales, sums);
+            small_unit<shape>(p.call, memory, at, x, unit, scales, sums);
         }
     }
 }
@@ -187,7 +131,7 @@ SIMT_DEVICE void small_finish(const struct mma_call &p, struct simt_shared<float
     }
 }
 
-template <typename shape, bool is_whole> SIMT_KERNEL(linear_grouped_small)(struct small_call p)
+template <typename shape, bool is_whole> SIMT_KERNEL(linear_grouped_small)(struct rows_call p)
 {
     int warps = static_cast<int>(simt_block_extent().x) / MMA_LANES;
     int total = warps * shape::ring_bytes;
@@ -198,7 +142,8 @@ template <typename shape, bool is_whole> SIMT_KERNEL(linear_grouped_small)(struc
     SIMT_SHARED_DYNAMIC(float, floats, 0, total / 4);
     const struct grouped_memory memory = {bytes, halves, words, pairs};
     int ring = simt_warp() * shape::ring_bytes, ring_end = ring + shape::ring_bytes;
-    struct small_source source = small_source_of<shape>(p);
+    struct rows_source source =
+        rows_source_of<shape>(p, static_cast<int64_t>(simt_block_index().x) * shape::rows);
     float sums[shape::x_tiles][shape::w_tiles][4];
     SIMT_UNROLL for (int i = 0; i < shape::sums; i++)
         sums[i / 4 / shape::w_tiles][i / 4 % shape::w_tiles][i % 4] = 0;
@@ -207,7 +152,7 @@ template <typename shape, bool is_whole> SIMT_KERNEL(linear_grouped_small)(struc
     SIMT_UNROLL for (int i = 0; i < SMALL_STAGES - 1; i++, next += warps)
     {
         if (next < p.steps)
-            small_stage<shape, is_whole>(p, memory, ring + i * shape::stage_bytes, source, next);
+            rows_stage<shape, is_whole>(p, memory, ring + i * shape::stage_bytes, source, next);
         simt_copy_commit();
     }
     int stage = ring, free_stage = ring_end - shape::stage_bytes;
@@ -216,7 +161,7 @@ template <typename shape, bool is_whole> SIMT_KERNEL(linear_grouped_small)(struc
         simt_copy_wait<SMALL_STAGES - 2>();
         simt_sync_warp(SIMT_ALL_LANES); /* the step is there, all have read the one before */
         if (next < p.steps)
-            small_stage<shape, is_whole>(p, memory, free_stage, source, next);
+            rows_stage<shape, is_whole>(p, memory, free_stage, source, next);
         simt_copy_commit();
         small_products<shape>(p, memory, stage, step, sums);
         free_stage = stage;
@@ -228,7 +173,7 @@ template <typename shape, bool is_whole> SIMT_KERNEL(linear_grouped_small)(struc
 }
 
 template <typename shape>
-static assay_status launch_shape(const struct small_call &p, int warps, struct simt_launch *launch)
+static assay_status launch_shape(const struct rows_call &p, int warps, struct simt_launch *launch)
 {
     int64_t blocks = (p.call.columns + shape::rows - 1) / shape::rows;
     launch->grid = {static_cast<unsigned>(blocks), 1, 1};
@@ -240,22 +185,16 @@ static assay_status launch_shape(const struct small_call &p, int warps, struct s
 }
 
 template <int bits, int planes, int x_tiles>
-static assay_status launch_rows(const struct small_call &p, struct simt_launch *launch)
+static assay_status launch_rows(const struct rows_call &p, struct simt_launch *launch)
 {
     if (p.call.columns >= SMALL_MANY_ROWS)
         return launch_shape<small_shape<bits, planes, 2, x_tiles>>(p, SMALL_MANY_PARTS, launch);
     return launch_shape<small_shape<bits, planes, 1, x_tiles>>(p, SMALL_FEW_PARTS, launch);
 }
 
-template <int bits>
-static assay_status launch_bits(struct small_call *p, struct simt_launch *launch)
+template <int bits> static assay_status launch_bits(struct rows_call *p, struct simt_launch *launch)
 {
-    const int groups = bits == 8 ? 2 : 1, step_units = bits == 8 ? 2 : 4;
-    int padded = static_cast<int>(linear_grouped_padded(p->call.inner));
-    p->base_bytes = bits == 8 ? padded : padded / 2;
-    p->high_bytes = padded / 8 * (bits == 8 ? 0 : bits - 4);
-    p->num_groups = static_cast<int>((p->call.inner + MMA_UNIT / groups - 1) / (MMA_UNIT / groups));
-    p->steps = (p->call.units + step_units - 1) / step_units;
+    rows_set_sizes<bits>(p);
     bool is_bf16 = p->call.num_planes == 1;
     switch (p->call.x_tiles) {
     case 1:
@@ -271,7 +210,7 @@ static assay_status launch_part(const struct assay_linear_grouped_args *a,
                                 struct simt_launch *launch)
 {
     int64_t rows = a->x.extent[0];
-    struct small_call p = {};
+    struct rows_call p = {};
     p.call = mma_call_of(a, rows <= 8 ? 1 : rows <= 16 ? 2 : 4);
     assay_status status = mma_order_x(&p.call, launch);
     if (status != ASSAY_OK)

@@ -4,15 +4,23 @@
  * do, and in its blocks each has the kernel for one row of linear or linear_grouped. A row's sum
  * has the order that it has there [LINEARPAIR-5].
  *
- * Profile f32. Bound: linear_pair_bound.md. Moves the matrices once through device memory, which
- * limits it as it does those kernels.
- * sass: word stores, one output a row of w.
+ * Profile f32 (all matrices bf16), a16x2. Bound: linear_pair_bound.md. Moves the matrices once
+ * through device memory, which limits it as it does those kernels. sass: word stores, one output a
+ * row of w.
  */
 #include "ops/linear/linear_gemv.cuh"
 #include "ops/linear_grouped/linear_grouped_gemv.cuh"
 #include "ops/linear_pair/linear_pair_routes.h"
 
-enum { ROWS_MAX = ASSAY_LINEAR_PAIR_MAX, ROWS_MAX_THREADS = 768 };
+enum { ROWS_MAX = ASSAY_LINEAR_PAIR_MAX, ROWS_ANY = 0 /* bits of matrices of several formats */ };
+
+/* Warps of a block, by registers: those of the format alone, or of all formats at once. */
+static constexpr int rows_most_warps(int bits)
+{
+    return bits == 16                      ? static_cast<int>(PAIR_MAX_WARPS)
+           : bits == 6 || bits == ROWS_ANY ? static_cast<int>(GEMV_MAX_WARPS_6)
+                                           : static_cast<int>(GEMV_MAX_WARPS);
+}
 
 struct rows_call {
     struct linear_call bf16[ROWS_MAX]; /* one of the two for each matrix */
@@ -21,6 +29,7 @@ struct rows_call {
     int warps[ROWS_MAX];
     int first_block[ROWS_MAX + 1];
     int num_products;
+    int most_warps; /* that any kernel has which takes a part */
 };
 
 SIMT_DEVICE void bf16_rows(const struct linear_call &p, int block, int num_blocks, int num_warps)
@@ -32,18 +41,18 @@ SIMT_DEVICE void bf16_rows(const struct linear_call &p, int block, int num_block
         pair_of_rows(p, 0, i * PAIR);
 }
 
-/* only: 0, or the bits of the matrices that are taken, the others' blocks end at once. */
+/* only: the bits of the matrices that are taken, the others' blocks end at once; or ROWS_ANY. */
 template <bool is_aligned, int only>
-SIMT_KERNEL_RESIDENT(linear_pair_rows, ROWS_MAX_THREADS, 1)
+SIMT_KERNEL_RESIDENT(linear_pair_rows, 32 * rows_most_warps(only), 1)
 (struct rows_call p)
 {
     int i = 0, block = static_cast<int>(simt_block_index().x);
     while (i + 1 < p.num_products && block >= p.first_block[i + 1])
         i++;
     block -= p.first_block[i];
-    if (only != 0 && p.bits[i] != only)
+    if (only != ROWS_ANY && p.bits[i] != only)
         return;
-    switch (only != 0 ? only : p.bits[i]) {
+    switch (only != ROWS_ANY ? only : p.bits[i]) {
     case 4:
         gemv_rows<4, is_aligned, false>(p.grouped[i], block);
         break;
@@ -68,7 +77,7 @@ struct rows_share {
     double time;
 };
 
-/* The parts of a grouped product are those that it has alone; of several each warp takes one quad,
+/* The parts of a grouped product are those that it has alone; of several each warp takes one tile,
  * for which there must be enough. */
 static struct rows_share add_product(struct rows_call *p, int i,
                                      const struct assay_linear_pair_args *a)
@@ -83,9 +92,10 @@ static struct rows_share add_product(struct rows_call *p, int i,
     const struct assay_linear_grouped_args product = {a->x, a->w[i], {}, a->y[i]};
     struct gemv_call &call = p->grouped[i];
     call = gemv_call_of(&product);
-    gemv_plan(&call, GEMV_BLOCKS);
+    gemv_plan(&call, GEMV_BLOCKS, GEMV_MAX_WARPS);
+    gemv_plan(&call, GEMV_BLOCKS, p->most_warps);
     int64_t in_block = call.most_warps / call.parts;
-    return {call.parts == 1 ? 1 : (call.quads + in_block - 1) / in_block, call.quads,
+    return {call.parts == 1 ? 1 : (call.tiles + in_block - 1) / in_block, call.tiles,
             (p->bits[i] == 4   ? 4
              : p->bits[i] == 5 ? 5.5
                                : 6) *
@@ -124,7 +134,7 @@ static void share_blocks(const struct rows_share *share, int num_products, int64
     for (int i = 0; i < num_products; i++)
         apart += share[i].time / static_cast<double>(share[i].most < all ? share[i].most : all);
     for (int i = 0; i < num_products && apart < dealt; i++)
-        blocks[i] = all;
+        blocks[i] = share[i].least > all ? share[i].least : all;
 }
 
 /* Sets the numbers of a product whose blocks stand behind those before. */
@@ -132,11 +142,12 @@ static void place_product(struct rows_call *p, int i, int64_t most_blocks, size_
 {
     int64_t blocks, warps;
     if (p->bits[i] == 16) {
-        struct pair_plan plan = pair_plan_for((p->bf16[i].columns + PAIR - 1) / PAIR, most_blocks);
+        struct pair_plan plan =
+            pair_plan_for((p->bf16[i].columns + PAIR - 1) / PAIR, most_blocks, p->most_warps);
         blocks = plan.blocks;
         warps = plan.warps;
     } else {
-        size_t bytes = gemv_plan(&p->grouped[i], most_blocks);
+        size_t bytes = gemv_plan(&p->grouped[i], most_blocks, p->most_warps);
         *shared_bytes = bytes > *shared_bytes ? bytes : *shared_bytes;
         blocks = p->grouped[i].num_blocks;
         warps = p->grouped[i].num_warps;
@@ -154,6 +165,33 @@ static assay_status launch_unaligned(const struct rows_call &p, struct simt_laun
     return has_some ? SIMT_LAUNCH(launch, (linear_pair_rows<false, only>), p) : ASSAY_OK;
 }
 
+/* The bits of all matrices, or ROWS_ANY. */
+static int common_bits(const struct assay_linear_pair_args *a)
+{
+    int bits = assay_weight_bits(a->w[0].format);
+    for (int i = 1; i < a->num_products; i++)
+        bits = assay_weight_bits(a->w[i].format) == bits ? bits : static_cast<int>(ROWS_ANY);
+    return bits;
+}
+
+static assay_status launch_aligned(const struct rows_call &p, int bits, struct simt_launch *launch)
+{
+    switch (bits) {
+    case 4:
+        return SIMT_LAUNCH(launch, (linear_pair_rows<true, 4>), p);
+    case 5:
+        return SIMT_LAUNCH(launch, (linear_pair_rows<true, 5>), p);
+    case 6:
+        return SIMT_LAUNCH(launch, (linear_pair_rows<true, 6>), p);
+    case 8:
+        return SIMT_LAUNCH(launch, (linear_pair_rows<true, 8>), p);
+    case 16:
+        return SIMT_LAUNCH(launch, (linear_pair_rows<true, 16>), p);
+    default:
+        return SIMT_LAUNCH(launch, (linear_pair_rows<true, ROWS_ANY>), p);
+    }
+}
+
 /* One launch; where a grouped matrix is not aligned for copies one for each format, since a kernel
  * of all formats would need too many registers. */
 static assay_status gemv_launch(const void *args, struct simt_launch *launch)
@@ -164,8 +202,9 @@ static assay_status gemv_launch(const void *args, struct simt_launch *launch)
     struct rows_share share[ROWS_MAX];
     int64_t blocks[ROWS_MAX];
     bool is_aligned = true;
-    int most_warps = 1;
+    int most_warps = 1, bits = common_bits(a);
     p.num_products = static_cast<int>(a->num_products);
+    p.most_warps = rows_most_warps(bits);
     launch->shared_bytes = 0;
     for (int i = 0; i < p.num_products; i++)
         share[i] = add_product(&p, i, a);
@@ -178,7 +217,7 @@ static assay_status gemv_launch(const void *args, struct simt_launch *launch)
     launch->grid = {static_cast<unsigned>(p.first_block[p.num_products]), 1, 1};
     launch->block = {static_cast<unsigned>(32 * most_warps), 1, 1};
     if (is_aligned)
-        return SIMT_LAUNCH(launch, (linear_pair_rows<true, 0>), p);
+        return launch_aligned(p, bits, launch);
     assay_status status = launch_unaligned<4>(p, launch);
     if (status == ASSAY_OK)
         status = launch_unaligned<5>(p, launch);

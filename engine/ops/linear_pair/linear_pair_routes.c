@@ -114,19 +114,30 @@ static const struct assay_boundary boundaries_avx512[] = {{"K", 32}, {"K", 128},
 #endif
 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-static bool has_one_row(const void *arguments)
+static bool is_bf16_row(const void *arguments)
 {
     const struct assay_linear_pair_args *a = arguments;
-    bool has_grouped = false;
+    bool is_bf16 = true;
     for (int i = 0; i < a->num_products; i++)
-        has_grouped = has_grouped || a->w[i].format != ASSAY_WEIGHT_BF16;
-    return a->x.extent[0] == 1 && (!has_grouped || a->x.extent[1] <= LINEAR_GROUPED_GEMV_INNER);
+        is_bf16 = is_bf16 && a->w[i].format == ASSAY_WEIGHT_BF16;
+    return a->x.extent[0] == 1 && is_bf16;
+}
+
+static bool is_one_row(const void *arguments)
+{
+    const struct assay_linear_pair_args *a = arguments;
+    return a->x.extent[0] == 1 && a->x.extent[1] <= LINEAR_GROUPED_GEMV_INNER;
+}
+
+/* That of linear.gemv. */
+static int64_t depth_bf16_gemv(int64_t inner_length)
+{
+    return (inner_length + 255) / 256 * 8 + 5;
 }
 
 static int64_t depth_gemv(int64_t inner_length)
 {
-    return larger((inner_length + 255) / 256 * 8 + 5,
-                  31 + (inner_length + 511) / 512 + 5 + LINEAR_GROUPED_GEMV_PARTS - 1);
+    return larger(depth_bf16_gemv(inner_length) + 2, linear_grouped_depth_gemv(inner_length));
 }
 
 /* The longest of any route that may be taken: linear.tiled's, of 36 roundings an mma
@@ -137,17 +148,22 @@ static int64_t depth_composed(int64_t inner_length)
                   4 * 2 * 36 + (inner_length + 31) / 32 + 8);
 }
 
+static const struct assay_boundary boundaries_bf16_gemv[] = {{"K", 8}, {"K", 256}, {"K", 1024},
+                                                             {"N", 2}, {"N", 8},   {NULL, 0}};
 static const struct assay_boundary boundaries_gemv[] = {
-    {"K", 8},    {"K", 32}, {"K", 64}, {"K", 128}, {"K", 256},
-    {"K", 1024}, {"N", 2},  {"N", 4},  {"N", 8},   {NULL, 0}};
+    {"K", 8},    {"K", 32}, {"K", 64}, {"K", 128}, {"K", 256}, {"K", 512},
+    {"K", 1024}, {"N", 2},  {"N", 8},  {"N", 16},  {NULL, 0}};
 static const struct assay_boundary boundaries_composed[] = {{"T", 32}, {"T", 64}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-    DEVICE_ROUTE("linear_pair.gemv", linear_pair_route_gemv, .profile = ASSAY_PROFILE_F32,
-                 .when = "T = 1, and K <= 32768 where a matrix is grouped", .accepts = has_one_row,
-                 .boundaries = boundaries_gemv, .depth = depth_gemv),
+    DEVICE_ROUTE("linear_pair.bf16.gemv", linear_pair_route_gemv, .profile = ASSAY_PROFILE_F32,
+                 .when = "all matrices bf16, T = 1", .accepts = is_bf16_row,
+                 .boundaries = boundaries_bf16_gemv, .depth = depth_bf16_gemv),
+    DEVICE_ROUTE("linear_pair.any.gemv", linear_pair_route_gemv, .profile = ASSAY_PROFILE_A16X2,
+                 .when = "T = 1, K <= 32768", .accepts = is_one_row, .boundaries = boundaries_gemv,
+                 .depth = depth_gemv),
 #if defined(ASSAY_HAVE_SIMT)
     {.name = "linear_pair.composed.simt",
      .backend = ASSAY_SIMT,

@@ -4,9 +4,9 @@
  * linear_grouped, each warp with rows of gate and up of the same column, so that both sums meet in
  * it. A row's sum has the order that it has there [LINEARSWIGLU-8].
  *
- * Profile f32. Bound: linear_swiglu_bound.md. Moves both matrices once through device memory, which
- * limits it as it does those kernels.
- * sass: word stores, one output a warp.
+ * Profile f32 (bf16), a16x2 (grouped formats). Bound: linear_swiglu_bound.md. Moves both matrices
+ * once through device memory, which limits it as it does those kernels. sass: word stores, one
+ * output a warp.
  */
 #include "ops/linear/linear_gemv.cuh"
 #include "ops/linear_grouped/linear_grouped_gemv.cuh"
@@ -40,7 +40,7 @@ static assay_status launch_bf16(const struct assay_linear_swiglu_args *a,
     const struct assay_linear_args gate = {a->x, a->gate.base, a->y};
     struct swiglu_call p = {linear_call_of(&gate), row_view_of(&a->up.base)};
     p.gate.w.is_aligned = p.gate.w.is_aligned && p.up.is_aligned;
-    struct pair_plan plan = pair_plan_for(p.gate.columns, PAIR_BLOCKS);
+    struct pair_plan plan = pair_plan_for(p.gate.columns, PAIR_BLOCKS, PAIR_MAX_WARPS);
     launch->grid = {static_cast<unsigned>(plan.blocks), 1, 1};
     launch->block = {static_cast<unsigned>(32 * plan.warps), 1, 1};
     launch->shared_bytes = 0;
@@ -49,7 +49,9 @@ static assay_status launch_bf16(const struct assay_linear_swiglu_args *a,
 
 /* ---- grouped formats ------------------------------------------------------------------------ */
 
-template <int bits, bool is_aligned> SIMT_KERNEL(linear_swiglu_quad)(struct gemv_call p)
+template <int bits, bool is_aligned>
+SIMT_KERNEL_RESIDENT(linear_swiglu_tile, 32 * gemv_format<bits>::most_warps, 1)
+(struct gemv_call p)
 {
     gemv_rows<bits, is_aligned, true>(p, static_cast<int>(simt_block_index().x));
 }
@@ -59,8 +61,8 @@ static assay_status launch_bits(const struct gemv_call &p, bool is_aligned,
                                 struct simt_launch *launch)
 {
     if (is_aligned)
-        return SIMT_LAUNCH(launch, (linear_swiglu_quad<bits, true>), p);
-    return SIMT_LAUNCH(launch, (linear_swiglu_quad<bits, false>), p);
+        return SIMT_LAUNCH(launch, (linear_swiglu_tile<bits, true>), p);
+    return SIMT_LAUNCH(launch, (linear_swiglu_tile<bits, false>), p);
 }
 
 static int64_t distance(const unsigned char *from, const unsigned char *to)
@@ -69,26 +71,23 @@ static int64_t distance(const unsigned char *from, const unsigned char *to)
                                 reinterpret_cast<uintptr_t>(from));
 }
 
-/* A quad has rows n of gate and up, then rows n + 1: from each to the next in memory. The parts are
- * those of the gate's own product; where there are several, a warp takes one quad only, for which
- * there may be twice as many blocks. */
+/* A tile has row n of gate, row n of up, then rows n + 1. The parts are those of the gate's own
+ * product; where there are several, a warp takes one tile only, for which there may be twice as
+ * many blocks. */
 static assay_status launch_grouped(const struct assay_linear_swiglu_args *a,
                                    struct simt_launch *launch)
 {
     const struct assay_linear_grouped_args gate = {a->x, a->gate, {}, a->y};
     const struct grouped_view up = grouped_view_of(&a->up);
     struct gemv_call p = gemv_call_of(&gate);
-    gemv_plan(&p, GEMV_BLOCKS);
-    const int64_t between[3] = {distance(p.w.base, up.base), distance(p.w.high, up.high),
-                                distance(p.w.scales, up.scales)};
-    const int64_t strides[3] = {p.w.base_stride, p.w.high_stride, p.w.scales_stride};
-    p.quad_rows = p.columns >= 2 ? 2 : 1;
-    p.quads = (p.columns + p.quad_rows - 1) / p.quad_rows;
-    for (int i = 0; i < 3; i++) {
-        p.row_bytes[i] = between[i];
-        p.next_bytes[i] = (p.quad_rows == 2 ? strides[i] : 0) - between[i];
-    }
-    launch->shared_bytes = gemv_plan(&p, p.parts > 1 ? 2 * GEMV_BLOCKS : GEMV_BLOCKS);
+    gemv_plan(&p, GEMV_BLOCKS, GEMV_MAX_WARPS);
+    p.up_bytes[0] = distance(p.w.base, up.base);
+    p.up_bytes[1] = distance(p.w.high, up.high);
+    p.up_bytes[2] = distance(p.w.scales, up.scales);
+    p.tile_rows = GEMV_ROWS / 2;
+    p.tiles = (p.columns + p.tile_rows - 1) / p.tile_rows;
+    launch->shared_bytes =
+        gemv_plan(&p, p.parts > 1 ? 2 * GEMV_BLOCKS : GEMV_BLOCKS, GEMV_MAX_WARPS);
     launch->grid = {static_cast<unsigned>(p.num_blocks), 1, 1};
     launch->block = {static_cast<unsigned>(32 * p.num_warps), 1, 1};
     bool is_aligned = gemv_is_aligned(p.w) && gemv_is_aligned(up);

@@ -79,23 +79,28 @@ static const struct assay_boundary boundaries_avx512[] = {{"K", 32}, {"K", 128},
 #endif
 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-/* One format, and rows of one as far apart as of the other. */
-static bool has_one_row(const void *arguments)
+static bool is_bf16_row(const void *arguments)
 {
     const struct assay_linear_swiglu_args *a = arguments;
-    if (a->x.extent[0] != 1 || a->gate.format != a->up.format)
-        return false;
-    return a->gate.format == ASSAY_WEIGHT_BF16 ||
-           (a->gate.columns <= LINEAR_GROUPED_GEMV_INNER &&
-            a->gate.base.stride[0] == a->up.base.stride[0] &&
-            (a->gate.high.data == NULL || a->gate.high.stride[0] == a->up.high.stride[0]) &&
-            a->gate.scales.stride[0] == a->up.scales.stride[0]);
+    return a->x.extent[0] == 1 && a->gate.format == ASSAY_WEIGHT_BF16 &&
+           a->up.format == ASSAY_WEIGHT_BF16;
 }
 
-static int64_t depth_gemv(int64_t inner_length)
+/* Of one format, and rows of one matrix as far apart as of the other. */
+static bool is_grouped_row(const void *arguments)
 {
-    return larger((inner_length + 255) / 256 * 8 + 5,
-                  31 + (inner_length + 511) / 512 + 5 + LINEAR_GROUPED_GEMV_PARTS - 1);
+    const struct assay_linear_swiglu_args *a = arguments;
+    return a->x.extent[0] == 1 && a->gate.format != ASSAY_WEIGHT_BF16 &&
+           a->gate.format == a->up.format && a->gate.columns <= LINEAR_GROUPED_GEMV_INNER &&
+           a->gate.base.stride[0] == a->up.base.stride[0] &&
+           (a->gate.high.data == NULL || a->gate.high.stride[0] == a->up.high.stride[0]) &&
+           a->gate.scales.stride[0] == a->up.scales.stride[0];
+}
+
+/* That of linear.gemv. */
+static int64_t depth_bf16_gemv(int64_t inner_length)
+{
+    return (inner_length + 255) / 256 * 8 + 5;
 }
 
 /* The longest of any route that may be taken: linear.tiled's, of 36 roundings an mma
@@ -106,17 +111,24 @@ static int64_t depth_composed(int64_t inner_length)
                   4 * 2 * 36 + (inner_length + 31) / 32 + 8);
 }
 
-static const struct assay_boundary boundaries_gemv[] = {
-    {"K", 8},    {"K", 32}, {"K", 64}, {"K", 128}, {"K", 256},
-    {"K", 1024}, {"N", 2},  {"N", 4},  {"N", 8},   {NULL, 0}};
+static const struct assay_boundary boundaries_bf16_gemv[] = {{"K", 8}, {"K", 256}, {"K", 1024},
+                                                             {"N", 2}, {"N", 8},   {NULL, 0}};
+static const struct assay_boundary boundaries_grouped_gemv[] = {
+    {"K", 32},   {"K", 64}, {"K", 128}, {"K", 256}, {"K", 512},
+    {"K", 1024}, {"N", 4},  {"N", 8},   {"N", 16},  {NULL, 0}};
 static const struct assay_boundary boundaries_composed[] = {{"T", 32}, {"T", 64}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
-    DEVICE_ROUTE("linear_swiglu.gemv", linear_swiglu_route_gemv, .profile = ASSAY_PROFILE_F32,
-                 .when = "T = 1, both matrices of one format and stride; grouped: K <= 32768",
-                 .accepts = has_one_row, .boundaries = boundaries_gemv, .depth = depth_gemv),
+    DEVICE_ROUTE("linear_swiglu.bf16.gemv", linear_swiglu_route_gemv, .profile = ASSAY_PROFILE_F32,
+                 .when = "bf16, T = 1", .accepts = is_bf16_row, .boundaries = boundaries_bf16_gemv,
+                 .depth = depth_bf16_gemv),
+    DEVICE_ROUTE("linear_swiglu.grouped.gemv", linear_swiglu_route_gemv,
+                 .profile = ASSAY_PROFILE_A16X2,
+                 .when = "T = 1, both matrices of one grouped format and stride, K <= 32768",
+                 .accepts = is_grouped_row, .boundaries = boundaries_grouped_gemv,
+                 .depth = linear_grouped_depth_gemv),
 #if defined(ASSAY_HAVE_SIMT)
     {.name = "linear_swiglu.composed.simt",
      .backend = ASSAY_SIMT,

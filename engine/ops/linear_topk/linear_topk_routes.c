@@ -173,7 +173,7 @@ static const struct assay_route routes[] = {
                  .profile = ASSAY_PROFILE_A16X2, .when = "bf16", .accepts = is_bf16,
                  .workspace = workspace_tiled, .boundaries = boundaries_device,
                  .depth = depth_bf16_tiled),
-    DEVICE_ROUTE("linear_topk.grouped.gemv", linear_topk_route_gemv, .profile = ASSAY_PROFILE_F32,
+    DEVICE_ROUTE("linear_topk.grouped.gemv", linear_topk_route_gemv, .profile = ASSAY_PROFILE_A16X2,
                  .when = "grouped formats, T = 1, K <= 32768", .accepts = is_grouped_row,
                  .workspace = workspace_gemv, .boundaries = boundaries_few,
                  .depth = depth_grouped_gemv),

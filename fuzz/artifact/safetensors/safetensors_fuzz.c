@@ -1,31 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors: the bytes are model.safetensors beside the config of a model that exists.
+ * safetensors: the bytes are model.safetensors beside the config of a model that exists. When they
+ * begin with a brace they are the index of shards, up to the first zero, and then the shard
+ * a.safetensors.
  */
 #include "fuzz_folder.h"
 #include "open_fuzz.h"
+#include "small_config.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One layer of each kind: small enough that all its tensors fit into an input. */
-static const char config[] =
-    "{\"architectures\":[\"Qwen3_5ForCausalLM\"],\"model_type\":\"qwen3_5_text\","
-    "\"vocab_size\":8,\"hidden_size\":8,\"intermediate_size\":8,\"num_hidden_layers\":2,"
-    "\"num_attention_heads\":1,\"num_key_value_heads\":1,\"head_dim\":8,"
-    "\"linear_num_key_heads\":1,\"linear_num_value_heads\":1,\"linear_key_head_dim\":4,"
-    "\"linear_value_head_dim\":4,\"linear_conv_kernel_dim\":4,\"rms_norm_eps\":1e-6,"
-    "\"max_position_embeddings\":64,\"tie_word_embeddings\":true,"
-    "\"layer_types\":[\"linear_attention\",\"full_attention\"],"
-    "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":10000,"
-    "\"partial_rotary_factor\":0.25,\"mrope_section\":[1,0,0]}}";
+static void write_single(const uint8_t *data, size_t size)
+{
+    fuzz_folder_remove("model.safetensors.index.json");
+    fuzz_folder_write("model.safetensors", data, size);
+}
+
+static void write_shard(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = memchr(data, 0, size);
+    const size_t text = end != NULL ? (size_t)(end - data) : size;
+    fuzz_folder_remove("model.safetensors");
+    fuzz_folder_write("model.safetensors.index.json", data, text);
+    if (end != NULL)
+        fuzz_folder_write("a.safetensors", end + 1, size - text - 1);
+    else
+        fuzz_folder_remove("a.safetensors");
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_folder_write("config.json", config, strlen(config));
-    fuzz_folder_write("model.safetensors", data, size);
+    fuzz_folder_write("config.json", fuzz_small_config, strlen(fuzz_small_config));
+    if (size > 0 && data[0] == '{')
+        write_shard(data, size);
+    else
+        write_single(data, size);
     open_fuzz_try(fuzz_folder(), true);
     open_fuzz_try(fuzz_folder(), false);
     return 0;

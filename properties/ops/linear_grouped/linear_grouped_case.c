@@ -57,7 +57,9 @@ static void fit_route(struct assay_case *c)
     int64_t rows = case_get(c, "T");
     if (strncmp(c->route, "linear_grouped.gemv.", 20) == 0 && rows > 1)
         case_set(c, "T", 1);
-    if (strncmp(c->route, "linear_grouped.small.", 21) == 0 && rows > 32)
+    bool has_few_rows = strncmp(c->route, "linear_grouped.small.", 21) == 0 ||
+                        strncmp(c->route, "linear_grouped.wide.", 20) == 0;
+    if (has_few_rows && rows > 32)
         case_set(c, "T", 32);
 }
 

@@ -11,9 +11,9 @@
 #include "oracle_formats.h"
 #include "words.h"
 
-enum fault { FAULT_TABLE(MUTANT_ENUM) };
+enum fault { FAULT_TABLE(MUTANT_ENUM) TENSOR_FAULT_TABLE(MUTANT_ENUM) };
 
-enum { TILE_N = 4, BLOCK = 128 };
+enum { TILE_N = 4, BLOCK = 128, STEP = 256 };
 
 static int64_t at_most(int64_t value, int64_t limit)
 {
@@ -86,6 +86,23 @@ static double scale(const struct assay_weights *w, int64_t n, int64_t k, enum fa
     return value;
 }
 
+/* The first column of the second half of a row. */
+static int64_t second_half(int64_t inner)
+{
+    return ((inner + STEP - 1) / STEP + 1) / 2 * STEP;
+}
+
+/* Row x of inner columns in bf16 parts, with the fault. */
+static void split_row(double *x, int64_t inner, enum fault fault)
+{
+    for (int64_t k = 0; k < inner; k++) {
+        double next = k + 1 < inner ? x[k + 1] : 0, first = oracle_round(x[k], ASSAY_BF16);
+        x[k] = first;
+        if (fault == SECOND_PART_OF_NEXT && isfinite(first) && isfinite(next))
+            x[k] += oracle_round(next - oracle_round(next, ASSAY_BF16), ASSAY_BF16);
+    }
+}
+
 /* The plane as if its rows followed each other. */
 static void pack(struct assay_tensor *plane)
 {
@@ -115,11 +132,12 @@ static void run_row(const struct assay_linear_grouped_args *a, const struct assa
                     const double *x, double *weight, int64_t n, enum fault fault)
 {
     int64_t inner = w->columns, padded = (inner + BLOCK - 1) / BLOCK * BLOCK;
-    int64_t row = at_most(n, w->rows - 1);
+    int64_t row = at_most(n, w->rows - 1), half = second_half(inner);
     if (fault == NEIGHBOUR_ROW && row == w->rows - 1 && row > 0 && w->rows % TILE_N != 0)
         row--;
     for (int64_t k = 0; k < inner; k++) {
-        weight[k] = code(w, row, k, fault) * scale(w, row, k, fault);
+        int64_t from = k >= half && fault == SCALE_OF_OTHER_HALF ? k - half : k;
+        weight[k] = code(w, row, k, fault) * scale(w, row, from, fault);
         if (fault == BF16_WEIGHTS)
             weight[k] = oracle_round(weight[k], ASSAY_BF16);
     }
@@ -129,6 +147,10 @@ static void run_row(const struct assay_linear_grouped_args *a, const struct assa
             nothing += 0 * scale(w, row, k, fault);
     if (fault == LAST_GROUP_SKIPPED && inner > BLOCK)
         inner = inner / BLOCK * BLOCK;
+    if (fault == HALF_TAIL_DROPPED && inner > STEP)
+        inner = (inner - 1) / STEP * STEP;
+    for (int64_t k = half - STEP; k < half && half < inner && fault == HALVES_OVERLAP; k++)
+        weight[k] *= 2;
     for (int64_t t = 0; t < a->x.extent[0]; t++) {
         double sum = nothing;
         for (int64_t k = 0; k < inner; k++)
@@ -154,6 +176,9 @@ static assay_status run(const void *args, enum fault fault)
         oracle_get_row(&a->x, t, x + t * inner);
     for (int64_t i = 0; i < rows * inner && fault == BF16_ACTIVATIONS; i++)
         x[i] = oracle_round(x[i], ASSAY_BF16);
+    for (int64_t t = 0; t < rows && (fault == SECOND_PART_DROPPED || fault == SECOND_PART_OF_NEXT);
+         t++)
+        split_row(x + t * inner, inner, fault);
     int64_t columns = w.rows + (fault == ROW_BEYOND && w.rows % TILE_N != 0);
     for (int64_t n = 0; n < columns; n++)
         run_row(a, &w, x, x + rows * inner, n, fault);
@@ -162,7 +187,10 @@ static assay_status run(const void *args, enum fault fault)
 }
 
 FAULT_TABLE(MUTANT_RUN)
+TENSOR_FAULT_TABLE(MUTANT_RUN)
 
-#define ROW(...) MUTANT("linear_grouped", ASSAY_PROFILE_F32, __VA_ARGS__)
+#define ROW(...)        MUTANT("linear_grouped", ASSAY_PROFILE_F32, __VA_ARGS__)
+#define TENSOR_ROW(...) MUTANT("linear_grouped", ASSAY_PROFILE_A16X2, __VA_ARGS__)
 
-const struct case_mutant linear_grouped_mutants[LINEAR_GROUPED_NUM_MUTANTS] = {FAULT_TABLE(ROW)};
+const struct case_mutant linear_grouped_mutants[LINEAR_GROUPED_NUM_MUTANTS] = {
+    FAULT_TABLE(ROW) TENSOR_FAULT_TABLE(TENSOR_ROW)};

@@ -44,7 +44,17 @@
     X(RESIDUAL_FIRST_ROW, "residual_row", "every row gets row 0 of the residual", "")            \
     X(STRIDE_IGNORED, "stride_ignored", "strided planes are read as if packed", "")
 
-enum { LINEAR_GROUPED_NUM_MUTANTS = 0 FAULT_TABLE(MUTANT_COUNT) };
+/* The same of the kernels in tensor cores, which claim profile a16x2: x in bf16 parts, a row of w
+ * in two halves of steps of 256 columns. */
+#define TENSOR_FAULT_TABLE(X)                                                                 \
+    X(SECOND_PART_DROPPED, "second_part", "x is its first bf16 part alone", "")               \
+    X(SECOND_PART_OF_NEXT, "second_next", "the second part of x is the next column's", "")    \
+    X(HALVES_OVERLAP, "halves_overlap", "the step between two halves of a row counts twice",  \
+      "B105")                                                                                 \
+    X(HALF_TAIL_DROPPED, "half_tail", "the second half of a row lacks its last step", "B105") \
+    X(SCALE_OF_OTHER_HALF, "scale_half", "the second half of a row has the first one's scales", "")
+
+enum { LINEAR_GROUPED_NUM_MUTANTS = 0 FAULT_TABLE(MUTANT_COUNT) TENSOR_FAULT_TABLE(MUTANT_COUNT) };
 extern const struct case_mutant linear_grouped_mutants[LINEAR_GROUPED_NUM_MUTANTS];
 
 #endif

@@ -54,10 +54,11 @@ static const struct case_param params[] = {
     {.name = "padding", .kind = CASE_CHOICE, .hi = 1, .fallback = 0, .names = paddings},
 };
 
+static const char *const format_names[ASSAY_LINEAR_PAIR_MAX] = {"w0", "w1", "w2", "w3"};
+
 static enum assay_weight_format format_of(const struct assay_case *c, int i)
 {
-    const char *const names[ASSAY_LINEAR_PAIR_MAX] = {"w0", "w1", "w2", "w3"};
-    return assay_weight_format_from_name(formats[case_get(c, names[i])]);
+    return assay_weight_format_from_name(formats[case_get(c, format_names[i])]);
 }
 
 /* Of w[i]: as k and v beside q, or a and b beside the others. */
@@ -76,6 +77,9 @@ static void adjust(struct assay_case *c)
         case_set(c, "w1", (rows + case_get(c, "w1")) % 5);
         case_set(c, "T", 1);
     }
+    if (strstr(c->route, ".bf16.") != NULL)
+        for (int i = 0; i < ASSAY_LINEAR_PAIR_MAX; i++)
+            case_set(c, format_names[i], 0);
     product_case_shorten(c, 200000);
 }
 

@@ -60,14 +60,16 @@ static enum assay_weight_format up_format(const struct assay_case *c)
     return up == 0 ? gate_format(c) : assay_weight_format_from_name(up_formats[up]);
 }
 
-/* The route for one row takes one format; the formats take turns. */
+/* Routes for one row take one format; the grouped formats take turns. */
 static void adjust(struct assay_case *c)
 {
     if (strstr(c->route, ".gemv.") != NULL) {
-        if (case_get(c, "T") > 1) {
-            case_set(c, "gate", (case_get(c, "T") + case_get(c, "gate")) % 5);
-            case_set(c, "T", 1);
-        }
+        int64_t rows = case_get(c, "T"), gate = case_get(c, "gate");
+        if (strstr(c->route, ".bf16.") != NULL)
+            case_set(c, "gate", 0);
+        else if (rows > 1 || gate == 0)
+            case_set(c, "gate", 1 + (rows + gate + case_get(c, "N")) % 4);
+        case_set(c, "T", rows > 1 ? 1 : rows);
         case_set(c, "up", 0);
     }
     product_case_shorten(c, 250000);
