@@ -430,7 +430,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", play_error);
         return 1;
     }
-    if (!replay_mutants_add()) {
+    if (!replay_mutants_add(assay_model_config(opened)->num_layers)) {
         fprintf(stderr, "%s\n", play_error);
         return 1;
     }

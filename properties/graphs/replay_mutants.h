@@ -18,8 +18,8 @@ enum replay_mutant {
     NUM_REPLAY_MUTANTS
 };
 
-/* Adds all of them. */
-bool replay_mutants_add(void);
+/* Adds all of them. The op that fails does so in the second step of a model of that many layers. */
+bool replay_mutants_add(int64_t num_layers);
 /* The name to force; its memory of earlier calls is cleared. */
 const char *replay_mutant_begin(enum replay_mutant mutant);
 

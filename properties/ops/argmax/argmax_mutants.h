@@ -13,7 +13,7 @@
 #define FAULT_TABLE(X)                                                                          \
     X(NONE, "control", NULL, "")                                                                \
     X(LAST_MAXIMUM, "last", "the last of equal maxima wins", "")                                \
-    X(NAN_IGNORED, "nan_ignored", "a NaN is passed over by the comparisons", "B191 B092")       \
+    X(NAN_IGNORED, "nan_ignored", "a NaN is passed over by the comparisons", "B191 B092 B192")  \
     X(LIMIT_IGNORED, "limit_ignored", "padding columns of the vocabulary take part", "B118")    \
     X(STARTS_AT_ZERO, "starts_at_zero", "the maximum starts at 0: rows of negatives give id 0", \
       "B121")                                                                                   \

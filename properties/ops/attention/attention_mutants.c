@@ -114,6 +114,15 @@ static double weigh(const struct row *r)
     return sum;
 }
 
+static int64_t value_index(const struct row *r, int64_t row, int64_t d)
+{
+    const struct assay_attention_args *a = r->a;
+    int64_t pitch = a->v_cache.extent[2];
+    if (r->fault == VALUE_PITCH && a->q.extent[2] < pitch) /* a wider one would leave the cache */
+        pitch = a->q.extent[2];
+    return row * pitch + d;
+}
+
 static void attend(const struct row *r)
 {
     const struct assay_attention_args *a = r->a;
@@ -128,7 +137,8 @@ static void attend(const struct row *r)
     for (int64_t d = 0; d < width; d++) {
         double sum = 0;
         for (int64_t j = 0; j < r->num_keys; j++) {
-            sum += r->weight[j] * oracle_get(&a->v_cache, (j * key_heads + value_head) * width + d);
+            sum += r->weight[j] *
+                   oracle_get(&a->v_cache, value_index(r, j * key_heads + value_head, d));
             if (r->fault == FP16_SUM)
                 sum = oracle_round(sum, ASSAY_F16);
         }

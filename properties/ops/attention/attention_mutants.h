@@ -15,11 +15,12 @@
     X(FUTURE_KEY, "future_key", "each query sees the key after its own", "")                    \
     X(OWN_KEY_MASKED, "own_key_masked", "each query misses its own key", "")                    \
     X(START_IGNORED, "start_ignored", "positions begin at 0 instead of start", "")              \
-    X(START_AT_IGNORED, "start_at_ignored", "positions begin at the bound of start_at", "")     \
+    X(START_AT_IGNORED, "start_at_ignored", "positions begin at the bound of start_at", "B221") \
     X(START_AT_SIGNED, "start_at_signed", "a negative start_at counts as the bound", "")        \
     X(TAIL_SKIPPED, "tail_skipped", "keys after the last whole block of 8 are skipped", "B025") \
     X(HEAD_MODULO, "head_modulo", "query head h reads key head h % G", "")                      \
     X(HEAD_SHIFT, "head_shift", "heads per key head are rounded to a power of two", "B026")     \
+    X(VALUE_PITCH, "value_pitch", "value rows are as wide as rows of keys", "B035")             \
     X(VALUE_NEIGHBOUR, "value_neighbour", "values come from the next key head", "")             \
     X(SUM_UNMASKED, "sum_unmasked", "the sum includes keys that the mask removes", "")          \
     X(SUM_PARTIAL, "sum_partial", "the sum misses the first key", "")                           \

@@ -22,7 +22,7 @@
     X(ROUNDED_TO_BF16, "bf16", "weights are rounded to bf16 on their way", "")       \
     X(SCALED, "scaled", "rows are scaled by sqrt(H)", "")                            \
     X(NAN_HIDDEN, "nan_hidden", "a NaN scale counts as zero", "")                    \
-    X(OFFSET_32_BITS, "offset_32_bits", "offsets are computed in 32 bits", "")       \
+    X(OFFSET_32_BITS, "offset_32_bits", "offsets are computed in 32 bits", "B190")   \
     X(STRIDE_IGNORED, "stride_ignored", "strided planes are read as if packed", "")
 
 enum { EMBEDDING_GROUPED_NUM_MUTANTS = 0 FAULT_TABLE(MUTANT_COUNT) };

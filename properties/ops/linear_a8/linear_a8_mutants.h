@@ -27,7 +27,7 @@
     X(FIRST_SCALE, "first_scale", "both halves of 64 columns take the first scale of w", "")   \
     X(PADDING_ADDED, "padding", "groups of padding are added", "")                             \
     X(INT16_SUMS, "int16", "sums of products wrap at 16 bits", "")                             \
-    X(F16_SUMS, "f16_sums", "sums of products are kept in fp16", "")                           \
+    X(F16_SUMS, "f16_sums", "sums of products are kept in fp16", "B106")                       \
     X(HALF_GROUPS, "half_groups", "a group is scaled in two parts", "")                        \
     X(TAIL_DROPPED, "tail_dropped", "the last group is dropped where it is not whole", "")     \
     X(HALF_BLOCK, "half_block", "the last group of an unfinished block of 128 counts as 0",    \

@@ -18,7 +18,7 @@
     X(HIGH_OF_NEXT_GROUP, "high_next", "high bits are those of the next group", "")              \
     X(HIGH_OF_ROW_ABOVE, "high_stale", "row n has the high bits of row n - 1", "")               \
     X(HIGH_IGNORED, "high_ignored", "high bits are left out", "")                                \
-    X(SCALE_OF_NEXT_GROUP, "scale_next", "a group takes the next group's scale", "")             \
+    X(SCALE_OF_NEXT_GROUP, "scale_next", "a group takes the next group's scale", "B112")         \
     X(SCALE_OF_PREVIOUS_GROUP, "scale_previous", "a group takes the previous group's scale", "") \
     X(SCALE_OF_ROW_ABOVE, "scale_stale", "row n has the scales of row n - 1", "")                \
     X(SCALE_PERCENT, "scale_percent", "scales are 1 % too large", "")                            \

@@ -26,7 +26,7 @@
     X(VALUES_SHIFTED, "shifted", "values stand one place below their ids", "")                  \
     X(SECOND_LOST, "second", "the second largest is lost in a merge", "")                       \
     X(FIRST_TWICE, "twice", "the largest is merged twice", "")                                  \
-    X(NAN_SKIPPED, "nan_skipped", "a NaN is passed over", "")                                   \
+    X(NAN_SKIPPED, "nan_skipped", "a NaN is passed over", "B192")                               \
     X(FILLED_WITH_ZERO, "filled", "places without a logit hold the id 0", "")                   \
     X(BF16_LOGITS, "bf16", "logits are rounded to bf16", "")                                    \
     X(BF16_COMPARED, "bf16_order", "logits are compared as rounded to bf16", "")                \

@@ -28,7 +28,7 @@
     X(RANGE_128, "range_128", "token scales are amax / 128, codes up to 127", "")           \
     X(AMAX_BEFORE, "amax_before", "amax is of x before it is equalised", "")                \
     X(SIGNED_MAXIMUM, "signed_max", "amax is the maximum without the magnitude", "")        \
-    X(ROUNDED_TOKEN, "token_f16", "token scales are kept in fp16", "")                      \
+    X(ROUNDED_TOKEN, "token_f16", "token scales are kept in fp16", "B111")                  \
     X(INT16_SUMS, "int16", "sums wrap at 16 bits", "")                                      \
     X(TAIL_DROPPED, "tail_dropped", "the tail of K behind the last 32 is dropped", "B105")  \
     X(HALF_BLOCK, "half_block", "the last group of an unfinished block of 128 counts as 0", \

@@ -156,6 +156,10 @@ static int64_t sample_row(const struct assay_sample_args *a, int64_t t, struct r
     r->best = 0;
     for (int64_t i = 0; i < r->limit; i++) {
         r->logit[i] = penalised(a, from, i, r->fault);
+        if (r->fault == IN_PLACE)
+            oracle_put(&a->logits, from * a->logits.extent[1] + i, r->logit[i]);
+        if (r->fault == NAN_TO_ZERO && isnan(r->logit[i]))
+            r->logit[i] = 0;
         if (isnan(r->logit[i]) && r->fault != NAN_IGNORED)
             return -1;
         if (r->logit[i] > r->logit[r->best])

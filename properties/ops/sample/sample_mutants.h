@@ -36,6 +36,8 @@
     X(LAST_ON_FALL_THROUGH, "fall_through", "the last column is taken when the sum stays below",   \
       "B122")                                                                                      \
     X(NAN_IGNORED, "nan", "a NaN is passed over by the comparisons", "B119 B191")                  \
+    X(NAN_TO_ZERO, "nan_zero", "a NaN is taken for 0", "B195")                                     \
+    X(IN_PLACE, "in_place", "the logits are penalised where they lie", "B133 B134")                \
     X(MASKED_SENTINEL, "sentinel", "-inf logits are raised to 0", "B128")                          \
     X(GREEDY_DRAWS, "greedy", "temperature 0 is taken for 1", "")                                  \
     X(GREEDY_UNPENALISED, "greedy_raw", "temperature 0 takes the argmax of the raw logits", "")    \
