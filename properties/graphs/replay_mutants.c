@@ -149,7 +149,8 @@ static size_t norm_workspace(const assay_context *context, const void *args)
 
 /* A step of one token of tiny-hybrid has 15 of these calls: the 29th is in the second step, which
  * is the one that is recorded. */
-/* Two calls a layer and step: the first step passes, and the second, which is recorded, fails. */
+/* A step has two calls a layer, the last layer one: the first step passes, and the second, which is
+ * recorded, fails half-way. */
 static int64_t failing_call;
 
 static assay_status fails_recording(assay_context *context, const void *arguments, void *workspace)
@@ -192,7 +193,7 @@ static const struct assay_route mutants[NUM_REPLAY_MUTANTS] = {
 
 bool replay_mutants_add(int64_t num_layers)
 {
-    failing_call = 2 * num_layers + 3 * num_layers / 2;
+    failing_call = 3 * num_layers - 1;
     for (int i = 0; i < NUM_REPLAY_MUTANTS; i++) {
         struct assay_error error = {.status = ASSAY_OK};
         if (assay_route_add(&mutants[i], &error) == ASSAY_OK)

@@ -70,14 +70,18 @@ static void adjust(struct assay_case *c)
     if (c->dist == CASE_DIST_NONFINITE && case_get(c, "T") < 8)
         case_set(c, "T", 8);
     if (strstr(c->route, ".pairs.") != NULL)
-        case_set(c, "T", case_get(c, "T") % 9);
+        case_set(c, "T", c->dist == CASE_DIST_NONFINITE ? 8 : case_get(c, "T") % 9);
     if (case_get(c, "E") < k && case_get(c, "routing") == SPREAD)
         case_set(c, "routing", REPEATED);
+    /* Extents give way to the tokens that a case is about: to the second block of 32, say. */
+    const int64_t asked = case_get(c, "T") < 33 ? case_get(c, "T") : 33;
+    const bool needs_tokens = asked > 8 || c->dist == CASE_DIST_NONFINITE;
+    const int64_t of_token = most_work / 3 / (needs_tokens ? asked : 1);
     if (hidden > width)
-        width = at_most(width, most_work / 3 / hidden);
+        width = at_most(width, of_token / hidden);
     else
-        hidden = at_most(hidden, most_work / 3 / width);
-    k = at_most(k, most_work / 3 / hidden / width);
+        hidden = at_most(hidden, of_token / width);
+    k = at_most(k, of_token / hidden / width);
     if (case_get(c, "T") > 0)
         case_set(c, "T", at_most(case_get(c, "T"), most_work / 3 / hidden / width / k));
     case_set(c, "E", at_most(case_get(c, "E"), most_weights / 3 / hidden / width));
