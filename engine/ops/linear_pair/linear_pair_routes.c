@@ -75,10 +75,12 @@ static struct assay_floor floor_of(const void *arguments)
     return floor;
 }
 
+#if defined(ASSAY_SIMD) || defined(ASSAY_HAVE_DEVICE_ROUTES)
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
+#endif
 
 /* Chains of the products of either kind: those of linear and linear_grouped. */
 #if defined(ASSAY_SIMD)
