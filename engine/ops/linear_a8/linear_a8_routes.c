@@ -2,11 +2,8 @@
  *
  * linear_a8: argument checks, floor, and the route table.
  */
-#include <pthread.h>
-
-#include <assay/device.h>
-
 #include "core/core.h"
+#include "cuda/warpgroups.h"
 #include "ops/linear_a8/linear_a8_routes.h"
 
 static assay_status validate(assay_context *context, const void *arguments)
@@ -61,24 +58,10 @@ static bool has_few_rows(const void *arguments)
     return a->x.extent[0] <= LINEAR_A8_SMALL_ROWS;
 }
 
-/* sm_90: all devices that are here. Where there is none the executor takes the route. */
-static bool devices_have_warpgroups;
-
-static void ask_devices(void)
-{
-    devices_have_warpgroups = true;
-    for (int i = 0; i < assay_device_count(); i++) {
-        struct assay_device device;
-        if (assay_device_describe(i, &device, NULL) != ASSAY_OK || device.major != 9)
-            devices_have_warpgroups = false;
-    }
-}
-
 static bool has_warpgroups(const void *arguments)
 {
-    static pthread_once_t asked = PTHREAD_ONCE_INIT;
     (void)arguments;
-    return pthread_once(&asked, ask_devices) == 0 && devices_have_warpgroups;
+    return devices_have_warpgroups();
 }
 
 /* Codes of x, and a binary32 number for each of its scales. */

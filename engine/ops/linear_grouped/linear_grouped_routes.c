@@ -3,6 +3,7 @@
  * linear_grouped: argument checks, floor, and the route table.
  */
 #include "core/core.h"
+#include "cuda/warpgroups.h"
 #include "ops/linear_grouped/linear_grouped_routes.h"
 
 static assay_status validate(assay_context *context, const void *arguments)
@@ -78,18 +79,19 @@ static bool has_one_row(const void *arguments)
     return a->x.extent[0] == 1 && a->w.columns <= LINEAR_GROUPED_GEMV_INNER;
 }
 
-/* Where the kernel for many rows of w is not the faster one. */
+/* Where the kernel for many rows of w is not the faster one, or not to be had. */
 static bool has_few_rows(const void *arguments)
 {
     const struct assay_linear_grouped_args *a = arguments;
     return a->x.extent[0] <= LINEAR_GROUPED_SMALL_ROWS &&
-           (a->x.extent[0] < LINEAR_GROUPED_WIDE_FROM || a->w.rows < LINEAR_GROUPED_WIDE_OUTPUTS);
+           (a->x.extent[0] < LINEAR_GROUPED_WIDE_FROM || a->w.rows < LINEAR_GROUPED_WIDE_OUTPUTS ||
+            !devices_have_warpgroups());
 }
 
 static bool is_for_wide(const void *arguments)
 {
     const struct assay_linear_grouped_args *a = arguments;
-    return a->x.extent[0] <= LINEAR_GROUPED_WIDE_ROWS;
+    return a->x.extent[0] <= LINEAR_GROUPED_WIDE_ROWS && devices_have_warpgroups();
 }
 
 /* x in the order of warpgroups, in bf16, of the most columns: planes that are not aligned take
@@ -170,8 +172,9 @@ static const struct assay_route routes[] = {
                  .boundaries = boundaries_small, .depth = depth_tensor),
     DEVICE_ROUTE("linear_grouped.wide", linear_grouped_route_wide,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
-                 .profile = ASSAY_PROFILE_A16X2, .when = "T <= 32", .accepts = is_for_wide,
-                 .workspace = wide_workspace, .boundaries = boundaries_wide, .depth = depth_wide),
+                 .profile = ASSAY_PROFILE_A16X2, .when = "T <= 32, devices with warpgroups (sm_90)",
+                 .accepts = is_for_wide, .workspace = wide_workspace, .boundaries = boundaries_wide,
+                 .depth = depth_wide),
     DEVICE_ROUTE("linear_grouped.tiled", linear_grouped_route_tiled,
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "all calls", .workspace = tiled_workspace,

@@ -61,8 +61,9 @@ assay_status SIMD_NAME(linear_pair_route)(assay_context *context, const void *ar
         const struct product_part *ready = ready_for(&c, a, i);
         c.rows[i] = a->w[i].rows;
         product_part_begin(context, &c.part[i], &a->x, &a->w[i], &a->y[i], memory, ready);
-        if (ready == NULL)
-            memory += product_part_floats(&a->x, &a->w[i]);
+        const int64_t floats = product_part_floats(&a->x, &a->w[i]);
+        if (ready == NULL && floats > 0) /* bf16 takes no workspace: memory may be NULL */
+            memory += floats;
     }
     int64_t grain = RANGE_WORK / (a->x.extent[1] * tokens) / RANGE_ROWS * RANGE_ROWS;
     assay_parallel(context, linear_pair_rows(a), grain < RANGE_ROWS ? RANGE_ROWS : grain, rows, &c);

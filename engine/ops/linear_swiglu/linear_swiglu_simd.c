@@ -75,7 +75,10 @@ assay_status SIMD_NAME(linear_swiglu_route)(assay_context *context, const void *
         return ASSAY_OK;
     struct call c = {.y = a->y};
     bool is_shared = product_part_shares(&a->gate, &a->up);
-    float *second = (float *)workspace + product_part_floats(&a->x, &a->gate);
+    const int64_t floats = product_part_floats(&a->x, &a->gate);
+    float *second = workspace;
+    if (floats > 0) /* bf16 takes no workspace, which may be NULL */
+        second += floats;
     product_part_begin(context, &c.gate, &a->x, &a->gate, &a->y, workspace, NULL);
     product_part_begin(context, &c.up, &a->x, &a->up, &a->y, second, is_shared ? &c.gate : NULL);
     int64_t row_bytes = (int64_t)(any_weights_row_bytes(&a->gate) + any_weights_row_bytes(&a->up));
