@@ -43,6 +43,8 @@ void gate_report_svg(const struct gate_result *result, FILE *out);
  * the divergence; nothing where it was not measured. */
 void gate_report_routes_svg(const struct gate_result *result, FILE *out);
 void gate_report_kl_svg(const struct gate_result *result, FILE *out);
+/* What each trade of a set changes, an element each. */
+void gate_report_trade_changes(FILE *out, const char *trades);
 /* The page up to its h1, which holds the title, too. */
 void gate_report_page_begin(FILE *out, const char *title, const char *heading);
 

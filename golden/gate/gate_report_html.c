@@ -88,11 +88,10 @@ static void write_quality(const struct gate_result *result, FILE *out)
                 result->measured[GATE_LIMIT_OPS_FAILURES], result->measured[GATE_LIMIT_OPS_CASES]);
 }
 
-/* What each trade of the set changes. */
-static void write_trade_changes(const struct gate_result *result, FILE *out)
+void gate_report_trade_changes(FILE *out, const char *trades)
 {
     assay_trade_set set;
-    if (assay_trade_set_parse(result->key.trades, &set, NULL) != ASSAY_OK)
+    if (assay_trade_set_parse(trades, &set, NULL) != ASSAY_OK)
         return;
     for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
         if ((set >> t & 1u) != 0)
@@ -110,7 +109,7 @@ static void write_trade(const struct gate_result *result, FILE *out)
           out);
     fprintf(out, "<td><code>%s</code></td>", result->key.trades);
     fputs("<td class=\"long\">", out);
-    write_trade_changes(result, out);
+    gate_report_trade_changes(out, result->key.trades);
     fputs("</td><td class=\"long\">", out);
     write_quality(result, out);
     fputs("</td><td class=\"long\">", out);

@@ -143,27 +143,15 @@ static void write_cell(FILE *out, const char *class, const char *text)
     fputs("</td>", out);
 }
 
-static void write_changes(const char *trades, FILE *out)
-{
-    assay_trade_set set;
-    fputs("<td class=\"long\">", out);
-    if (assay_trade_set_parse(trades, &set, NULL) == ASSAY_OK)
-        for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
-            if ((set >> t & 1u) != 0) {
-                fputs("<div>", out);
-                gate_report_escape(out, assay_trade_change((enum assay_trade)t));
-                fputs("</div>", out);
-            }
-    fputs("</td>", out);
-}
-
 static void write_row(const json_t *run, const char *trades, FILE *out)
 {
     struct point p;
     char text[96];
     fputs("<tr>", out);
     write_cell(out, "", trades);
-    write_changes(trades, out);
+    fputs("<td class=\"long\">", out);
+    gate_report_trade_changes(out, trades);
+    fputs("</td>", out);
     if (run == NULL) {
         fputs("<td>-</td><td>-</td><td class=\"open\">not gated</td><td>the ledger holds no run"
               "</td></tr>\n",

@@ -43,6 +43,23 @@ struct mma_call {
 
 /* ---- x -------------------------------------------------------------------------------------- */
 
+/* The 16 columns of a row that a lane multiplies of a unit, in two bf16 parts; zeros beyond T, K.
+ */
+template <int bits>
+SIMT_DEVICE void mma_split_quad(const struct mma_call &p, int64_t row, int64_t unit, int lane,
+                                uint16_t *high, uint16_t *low)
+{
+    float x[GROUPED_QUAD] = {};
+    SIMT_UNROLL for (int half = 0; half < 2; half++)
+    {
+        int k = bits == 8 ? 32 * half + lane % 4 * 8 : lane % 4 * GROUPED_QUAD + 8 * half;
+        if (row < p.rows)
+            row_load_chunk<true>(p.x, linear_row(p.x, row), unit * MMA_UNIT + k, p.inner,
+                                 x + 8 * half);
+    }
+    SIMT_UNROLL for (int j = 0; j < GROUPED_QUAD; j++) linear_split_value(x[j], &high[j], &low[j]);
+}
+
 /* x as [unit][tile of 8 rows][plane][slice / 2][lane][4 words]: word 2 (slice % 2) + r is register
  * r of mma. A thread makes a lane's words of a unit: 16 columns of one row. */
 template <int bits> SIMT_KERNEL(linear_grouped_order)(struct mma_call p, unsigned char *to)
@@ -53,18 +70,8 @@ template <int bits> SIMT_KERNEL(linear_grouped_order)(struct mma_call p, unsigne
     for (; i < items; i += step) {
         int lane = static_cast<int>(i % MMA_LANES);
         int64_t tile = i / MMA_LANES % p.x_tiles, unit = i / MMA_LANES / p.x_tiles;
-        int64_t row = 8 * tile + lane / 4;
-        float x[GROUPED_QUAD] = {};
         uint16_t high[GROUPED_QUAD], low[GROUPED_QUAD];
-        SIMT_UNROLL for (int half = 0; half < 2; half++)
-        {
-            int k = bits == 8 ? 32 * half + lane % 4 * 8 : lane % 4 * GROUPED_QUAD + 8 * half;
-            if (row < p.rows)
-                row_load_chunk<true>(p.x, linear_row(p.x, row), unit * MMA_UNIT + k, p.inner,
-                                     x + 8 * half);
-        }
-        SIMT_UNROLL for (int j = 0; j < GROUPED_QUAD; j++)
-            linear_split_value(x[j], &high[j], &low[j]);
+        mma_split_quad<bits>(p, 8 * tile + lane / 4, unit, lane, high, low);
         SIMT_UNROLL for (int half = 0; half < 2; half++)
         {
             struct simt_words words[2];

@@ -50,18 +50,8 @@ template <int bits> SIMT_KERNEL(linear_grouped_order_wide)(struct mma_call p, un
     for (; i < items; i += step) {
         int lane = static_cast<int>(i % MMA_LANES);
         int64_t tile = i / MMA_LANES % p.x_tiles, unit = i / MMA_LANES / p.x_tiles;
-        int64_t row = 8 * tile + lane / 4;
-        float x[GROUPED_QUAD] = {};
         uint16_t high[GROUPED_QUAD], low[GROUPED_QUAD];
-        SIMT_UNROLL for (int half = 0; half < 2; half++)
-        {
-            int k = bits == 8 ? 32 * half + lane % 4 * 8 : lane % 4 * GROUPED_QUAD + 8 * half;
-            if (row < p.rows)
-                row_load_chunk<true>(p.x, linear_row(p.x, row), unit * MMA_UNIT + k, p.inner,
-                                     x + 8 * half);
-        }
-        SIMT_UNROLL for (int j = 0; j < GROUPED_QUAD; j++)
-            linear_split_value(x[j], &high[j], &low[j]);
+        mma_split_quad<bits>(p, 8 * tile + lane / 4, unit, lane, high, low);
         SIMT_UNROLL for (int word = 0; word < 8; word++)
         {
             int first = grouped_low_column<bits>(word / 4, word % 4),
