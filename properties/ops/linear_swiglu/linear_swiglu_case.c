@@ -72,6 +72,9 @@ static void adjust(struct assay_case *c)
         case_set(c, "T", rows > 1 ? 1 : rows);
         case_set(c, "up", 0);
     }
+    /* Of one element tied terms may leave zero, which shows nothing. */
+    if (c->dist == CASE_DIST_TIES && case_get(c, "T") * case_get(c, "N") == 1)
+        c->dist = CASE_DIST_NORMAL;
     product_case_shorten(c, 250000);
 }
 
