@@ -81,6 +81,33 @@ static struct assay_tensor heads(float *data, int64_t tokens, int64_t num_heads,
     return view;
 }
 
+/* ---- lanes --------------------------------------------------------------------------------- */
+
+static int64_t num_lanes(const struct schedule_block *block)
+{
+    return block->lanes == NULL ? 1 : block->num_lanes;
+}
+
+static const struct layer_state *state_of(const struct schedule *schedule,
+                                          const struct schedule_block *block, int64_t lane,
+                                          int64_t layer)
+{
+    return (block->lanes == NULL ? schedule->layers : block->lanes[lane].layers) + layer;
+}
+
+/* A lane's tokens in a view whose outermost extent is the block's. */
+static struct assay_tensor part(struct assay_tensor all, const struct schedule_block *block,
+                                int64_t lane)
+{
+    const int64_t tokens = all.extent[0] / num_lanes(block);
+    const int64_t bytes = (int64_t)assay_dtype_bytes(all.dtype);
+    all.data = (char *)all.data + lane * tokens * all.stride[0] * bytes;
+    all.extent[0] = tokens;
+    return all;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
 /* y = x W^T, into and out of the mixers. */
 static assay_status project(const struct schedule *schedule, struct assay_tensor x,
                             const struct assay_weights *w, struct assay_tensor y)
@@ -118,26 +145,31 @@ static assay_status add_and_norm(const struct schedule *schedule, struct assay_t
     return assay_add_rmsnorm(schedule->context, &args);
 }
 
+/* What attention reads of a block, and writes. */
+struct attention_views {
+    struct assay_tensor q, k, v, gate, y;
+};
+
 /* (F6), (F7) and the cache: q in place, k and v into their slots. Text positions are equal on the
- * three axes of (F8), so one axis is enough. */
-static assay_status place_heads(const struct schedule *schedule,
-                                const struct attention_weights *weights,
-                                const struct layer_state *state, struct assay_tensor q,
-                                struct assay_tensor k, struct assay_tensor v,
-                                const struct schedule_block *block)
+ * three axes of (F8), so one axis is enough. Then (F9) and (F10). */
+static assay_status attend(const struct schedule *schedule, const struct attention_weights *weights,
+                           const struct layer_state *state, const struct attention_views *views,
+                           const struct schedule_block *block, int64_t lane)
 {
     const struct assay_model_config *config = schedule->config;
-    const struct assay_qk_norm_rope_append_args args = {
+    const struct assay_tensor q = part(views->q, block, lane);
+    const int64_t start = block->lanes == NULL ? block->start : block->lanes[lane].start;
+    const struct assay_qk_norm_rope_append_args place = {
         .q = q,
-        .k = k,
-        .v = v,
+        .k = part(views->k, block, lane),
+        .v = part(views->v, block, lane),
         .q_weight = weights->q_norm,
         .k_weight = weights->k_norm,
-        .positions = block->positions,
+        .positions = part(block->positions, block, lane),
         .q_out = q,
         .k_cache = state->k_cache,
         .v_cache = state->v_cache,
-        .start = block->start,
+        .start = start,
         .start_at = block->start_at,
         .rotary_dim = config->rotary_dim,
         .theta = config->rope_theta,
@@ -145,14 +177,24 @@ static assay_status place_heads(const struct schedule *schedule,
         .unit_offset = !schedule->weights->final_norms,
         .eps = config->rms_eps,
     };
-    return assay_qk_norm_rope_append(schedule->context, &args);
+    ASSAY_TRY(assay_qk_norm_rope_append(schedule->context, &place));
+    const struct assay_attention_args args = {
+        .q = q,
+        .k_cache = state->k_cache,
+        .v_cache = state->v_cache,
+        .gate = part(views->gate, block, lane),
+        .y = part(views->y, block, lane),
+        .start = start,
+        .start_at = block->start_at,
+        .scale = 1.0 / sqrt((double)config->head_dim),
+    };
+    return assay_attention(schedule->context, &args);
 }
 
 /* (F5) to (F10): normed -> mixer output, in place of normed. */
 static assay_status attention_mixer(const struct schedule *schedule,
-                                    const struct attention_weights *weights,
-                                    const struct layer_state *state, struct assay_tensor normed,
-                                    const struct schedule_block *block)
+                                    const struct attention_weights *weights, int64_t layer,
+                                    struct assay_tensor normed, const struct schedule_block *block)
 {
     const struct assay_model_config *config = schedule->config;
     const struct schedule_scratch *scratch = &schedule->scratch;
@@ -171,37 +213,29 @@ static assay_status attention_mixer(const struct schedule *schedule,
     ASSAY_TRY(pass_group(schedule->context, schedule->products.projections, normed, 3, projections,
                          projected));
 
-    const struct assay_tensor q = heads(scratch->first, tokens, num_heads, dim, packed, 2 * dim);
-    const struct assay_tensor gate =
-        heads(scratch->first + dim, tokens, num_heads, dim, packed, 2 * dim);
-    const struct assay_tensor k = heads(k_data, tokens, num_kv_heads, dim, key_width, dim);
-    const struct assay_tensor v = heads(v_data, tokens, num_kv_heads, dim, key_width, dim);
-    ASSAY_TRY(place_heads(schedule, weights, state, q, k, v, block));
-    const struct assay_attention_args attend = {
-        .q = q,
-        .k_cache = state->k_cache,
-        .v_cache = state->v_cache,
-        .gate = gate,
+    const struct attention_views views = {
+        .q = heads(scratch->first, tokens, num_heads, dim, packed, 2 * dim),
+        .k = heads(k_data, tokens, num_kv_heads, dim, key_width, dim),
+        .v = heads(v_data, tokens, num_kv_heads, dim, key_width, dim),
+        .gate = heads(scratch->first + dim, tokens, num_heads, dim, packed, 2 * dim),
         .y = heads(scratch->second, tokens, num_heads, dim, num_heads * dim, dim),
-        .start = block->start,
-        .start_at = block->start_at,
-        .scale = 1.0 / sqrt((double)dim),
     };
-    ASSAY_TRY(assay_attention(schedule->context, &attend));
+    for (int64_t i = 0; i < num_lanes(block); i++)
+        ASSAY_TRY(attend(schedule, weights, state_of(schedule, block, i, layer), &views, block, i));
     return project(schedule, attended, &weights->o_proj, normed);
 }
 
-/* (F15), or (F17) for blocks longer than the limit that are no decode step. channels: the rows of
- * (F12), whose q and k heads are normalised already. */
+/* (F15), or (F17) for blocks longer than the limit that are no decode step. channel_rows: the rows
+ * of (F12), whose q and k heads are normalised already. */
 static assay_status delta_rule(const struct schedule *schedule, const struct layer_state *state,
-                               float *channels, struct assay_tensor g, struct assay_tensor beta,
-                               struct assay_tensor o)
+                               struct assay_tensor channel_rows, struct assay_tensor g,
+                               struct assay_tensor beta, struct assay_tensor o)
 {
     const struct assay_model_config *config = schedule->config;
-    const int64_t tokens = o.extent[0];
+    float *const channels = channel_rows.data;
+    const int64_t tokens = o.extent[0], width = channel_rows.extent[1];
     const int64_t dk = config->linear_key_dim, dv = config->linear_value_dim;
     const int64_t key_width = config->linear_key_heads * dk;
-    const int64_t width = 2 * key_width + config->linear_value_heads * dv;
     const struct assay_tensor q = heads(channels, tokens, config->linear_key_heads, dk, width, dk);
     const struct assay_tensor k =
         heads(channels + key_width, tokens, config->linear_key_heads, dk, width, dk);
@@ -234,7 +268,8 @@ static assay_status delta_rule(const struct schedule *schedule, const struct lay
 
 /* (F11) to (F16): normed -> mixer output, in place of normed. */
 static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_weights *weights,
-                              const struct layer_state *state, struct assay_tensor normed)
+                              int64_t layer, struct assay_tensor normed,
+                              const struct schedule_block *block)
 {
     const struct assay_model_config *config = schedule->config;
     const struct schedule_scratch *scratch = &schedule->scratch;
@@ -253,9 +288,16 @@ static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_
     ASSAY_TRY(pass_group(schedule->context, schedule->products.projections, normed, 4, projections,
                          projected));
 
-    const struct assay_causal_conv1d_args convolve = {
-        .x = channels, .w = weights->conv, .state = state->conv, .y = channels, .silu = true};
-    ASSAY_TRY(assay_causal_conv1d(schedule->context, &convolve));
+    for (int64_t i = 0; i < num_lanes(block); i++) {
+        const struct assay_tensor x = part(channels, block, i);
+        const struct assay_causal_conv1d_args convolve = {
+            .x = x,
+            .w = weights->conv,
+            .state = state_of(schedule, block, i, layer)->conv,
+            .y = x,
+            .silu = true};
+        ASSAY_TRY(assay_causal_conv1d(schedule->context, &convolve));
+    }
     /* Query and key heads are neighbours in a row: one call normalises both. */
     const struct assay_tensor qk = heads(scratch->first, tokens, 2 * key_heads, dk, width, dk);
     const struct assay_l2norm_args normalise = {.x = qk, .y = qk, .eps = L2NORM_EPS};
@@ -266,7 +308,10 @@ static assay_status gdn_mixer(const struct schedule *schedule, const struct gdn_
 
     const struct assay_tensor o = heads(scratch->third, tokens, value_heads, dv, value_width, dv);
     const struct assay_tensor z = heads(scratch->second, tokens, value_heads, dv, value_width, dv);
-    ASSAY_TRY(delta_rule(schedule, state, scratch->first, a, b, o));
+    for (int64_t i = 0; i < num_lanes(block); i++)
+        ASSAY_TRY(delta_rule(schedule, state_of(schedule, block, i, layer),
+                             part(channels, block, i), part(a, block, i), part(b, block, i),
+                             part(o, block, i)));
     const struct assay_gated_rmsnorm_args gated = {
         .x = o, .z = z, .w = weights->norm, .y = z, .eps = config->rms_eps};
     ASSAY_TRY(assay_gated_rmsnorm(schedule->context, &gated));
@@ -337,12 +382,11 @@ assay_status schedule_layers(const struct schedule *schedule, const struct sched
         ASSAY_TRY(norm(schedule, x, schedule->weights->layers[0].input_norm, normed));
     for (int64_t i = 0; i < num_layers; i++) {
         const struct layer_weights *weights = &schedule->weights->layers[i];
-        const struct layer_state *state = &schedule->layers[i];
         const struct assay_tensor *next = i + 1 < num_layers ? &weights[1].input_norm : NULL;
         if (weights->kind == ASSAY_LAYER_FULL)
-            ASSAY_TRY(attention_mixer(schedule, &weights->mixer.attention, state, normed, block));
+            ASSAY_TRY(attention_mixer(schedule, &weights->mixer.attention, i, normed, block));
         else
-            ASSAY_TRY(gdn_mixer(schedule, &weights->mixer.gdn, state, normed));
+            ASSAY_TRY(gdn_mixer(schedule, &weights->mixer.gdn, i, normed, block));
         ASSAY_TRY(add_and_norm(schedule, x, &weights->post_attention_norm, normed));
         if (schedule->config->is_moe)
             ASSAY_TRY(mixture(schedule, weights, normed));

@@ -41,21 +41,32 @@ struct schedule_scratch {
     float *first, *second, *third, *gates;
 };
 
+/* A sequence with a share in a block of several. */
+struct schedule_lane {
+    const struct layer_state *layers; /* [config->num_layers] */
+    int64_t start;                    /* KV slot of its first token in the block */
+};
+
 /* A block of T tokens and where it stands. Whatever differs from block to block of one T is in
  * memory but for `start`; with start_at that one is a bound and may stay the same as well, so that
- * a recording of the calls serves every block below it. */
+ * a recording of the calls serves every block below it.
+ *
+ * A block of lanes holds T / num_lanes tokens of each, one lane after the other: what mixes tokens
+ * runs once for each lane, all else once. */
 struct schedule_block {
-    struct assay_tensor ids;       /* [T] i32 */
-    struct assay_tensor positions; /* [T] i32: the first token's, and so on */
-    int64_t start;                 /* KV slot of the first token, or its upper bound */
-    struct assay_tensor start_at;  /* absent, or [1] i32: the slot */
+    struct assay_tensor ids;           /* [T] i32 */
+    struct assay_tensor positions;     /* [T] i32: the first token's, and so on */
+    int64_t start;                     /* KV slot of the first token, or its upper bound */
+    struct assay_tensor start_at;      /* absent, or [1] i32: the slot */
+    const struct schedule_lane *lanes; /* NULL: one, schedule.layers and start */
+    int64_t num_lanes;                 /* of `lanes` */
 };
 
 struct schedule {
     assay_context *context;
     const struct assay_model_config *config;
     const struct model_weights *weights;
-    struct layer_state *layers; /* [config->num_layers] */
+    struct layer_state *layers; /* [config->num_layers], of blocks without lanes */
     struct schedule_scratch scratch;
     int64_t gdn_chunk;       /* chunk of gdn_chunked */
     int64_t recurrent_limit; /* blocks of at most this many tokens go through gdn_recurrent */

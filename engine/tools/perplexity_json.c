@@ -143,12 +143,12 @@ bool perplexity_report_json(const struct perplexity_options *options,
     json_t *power = json_pack("{s:o, s:o, s:o, s:o}", "power", number(m->power), "limit",
                               number(m->limit), "detectable", number(result->detectable),
                               "tokens_needed", number(result->tokens_needed));
-    json_t *root = json_pack("{s:s, s:s, s:s, s:b, s:s?, s:I, s:I, s:I, s:I, s:o}", "model",
-                             m->model_dir, "backend", assay_backend_name(m->backend), "through",
-                             score_path_name(m->path), "ungated", options->ungated, "planted",
-                             m->plant, "context", (json_int_t)result->context, "stride",
-                             (json_int_t)result->stride, "setting", (json_int_t)result->setting,
-                             "seed", (json_int_t)m->seed, "sources", sources(result));
+    json_t *root = json_pack(
+        "{s:s, s:s, s:s, s:i, s:b, s:s?, s:I, s:I, s:I, s:I, s:o}", "model", m->model_dir,
+        "backend", assay_backend_name(m->backend), "through", score_path_name(m->path), "lanes",
+        m->num_lanes > 0 ? m->num_lanes : 1, "ungated", options->ungated, "planted", m->plant,
+        "context", (json_int_t)result->context, "stride", (json_int_t)result->stride, "setting",
+        (json_int_t)result->setting, "seed", (json_int_t)m->seed, "sources", sources(result));
     json_object_set_new(root, "overall", loss(result, &result->overall));
     json_object_set_new(root, "domains", losses(result, result->domains, result->num_domains));
     json_object_set_new(root, "streams", losses(result, result->streams, result->num_texts));

@@ -65,7 +65,9 @@ static const struct argp_option option_table[] = {
      "Measure the lossy option without a gate record; marks the output", 2},
 #endif
     {"through", KEY_THROUGH, "PATH", 0,
-     "prefill (default), decode: one token a pass, or width=N: verify steps of N tokens", 2},
+     "prefill (default); decode: one token a pass; width=N: verify steps of N tokens; lanes=N or "
+     "lanes=NxC: steps of N windows at once, C tokens of each",
+     2},
     {"chunk", KEY_CHUNK, "N", 0, "Tokens of a prefill pass (default 512)", 2},
     {"plant", KEY_PLANT, "MUTANT", 0,
      "Plant a mutant to see a limit broken, such as gdn_recurrent.mutant.state_bf16.cpu", 2},
@@ -98,6 +100,7 @@ static const char doc[] =
     "  assay perplexity models/tiny --quick --through decode --json loss.json\n"
     "  assay perplexity models/tiny --lm-head-q4 --against none --limit 0.001\n"
     "  assay perplexity models/tiny --gdn-state-fp16 --against none --through width=4\n"
+    "  assay perplexity models/tiny-q4.assay --mlp-a8-decode --against none --through lanes=8x4\n"
     "  assay perplexity models/tiny --against oracle --tokens 256\n"
     "  assay perplexity models/tiny --text prose=a.txt --text prose=b.txt --text code=main.c\n"
     "\nSee docs/quality.md for the formulas.";
@@ -111,6 +114,19 @@ struct parsing {
 
 /* ---- values --------------------------------------------------------------------------------- */
 
+/* "8" or "8x2" */
+static void parse_lanes(const struct argp_state *state, char *text, struct quality_options *m)
+{
+    char *const columns = strchr(text, 'x');
+    if (columns != NULL)
+        *columns = '\0';
+    m->path = SCORE_LANES;
+    m->num_lanes = (int)tool_integer(state, "--through lanes", text, 1, SCORE_LARGEST_WIDTH);
+    m->width = columns == NULL ? 1
+                               : tool_integer(state, "--through lanes: columns of each",
+                                              columns + 1, 1, SCORE_LARGEST_WIDTH / m->num_lanes);
+}
+
 static void parse_through(const struct argp_state *state, char *text, struct quality_options *m)
 {
     if (strcmp(text, "prefill") == 0) {
@@ -120,12 +136,12 @@ static void parse_through(const struct argp_state *state, char *text, struct qua
     } else if (strncmp(text, "width=", 6) == 0) {
         m->path = SCORE_WIDTH;
         m->width = tool_integer(state, "--through width", text + 6, 1, SCORE_LARGEST_WIDTH);
-    } else if (strncmp(text, "lanes", 5) == 0) {
-        argp_error(state, "--through lanes: sessions cannot share a pass, so N sessions in "
-                          "lockstep are N decode passes; use decode, or width=N for passes of N "
-                          "tokens");
+    } else if (strncmp(text, "lanes=", 6) == 0) {
+        parse_lanes(state, text + 6, m);
     } else {
-        argp_error(state, "--through must be prefill, decode or width=N, is \"%s\"", text);
+        argp_error(state,
+                   "--through must be prefill, decode, width=N, lanes=N or lanes=NxC, is \"%s\"",
+                   text);
     }
 }
 

@@ -58,6 +58,8 @@ static void path(const struct perplexity_options *options, const struct quality_
     fprintf(stream, "\nthrough %s", score_path_name(taken));
     if (taken == SCORE_WIDTH)
         fprintf(stream, "=%lld", (long long)options->measure.width);
+    if (taken == SCORE_LANES)
+        fprintf(stream, "=%dx%lld", options->measure.num_lanes, (long long)options->measure.width);
     fprintf(stream, ": %s\n", what[taken]);
     for (int s = 0; s < result->num_sources; s++) {
         const struct quality_source *source = &result->source[s];

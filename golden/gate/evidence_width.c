@@ -2,7 +2,7 @@
  *
  * Evidence nll-width: the loss on held-out texts through decode steps of WIDTH columns, as the
  * verification of drafts runs them, without and with the trade on the same tokens; and how often
- * the likeliest token is another one.
+ * the likeliest token is another one. Most steps are of one sequence, some of LANES at once.
  *
  * Texts are scored in windows that begin with an empty state and are a multiple of WIDTH long, so
  * that every step has the width that is asked about.
@@ -15,23 +15,34 @@
 enum {
     WIDTH = 16,
     WINDOW = 1024,
-    QUICK_WINDOW = 704,
-    WINDOWS = 4, /* of each text */
+    QUICK_WINDOW = 448,
+    WINDOWS = 3, /* of each text, one after the other */
     QUICK_WINDOWS = 1,
+    LANES = 8, /* and as many side by side, */
+    LANE_WINDOW = 128,
+    QUICK_LANE_WINDOW = 32,
     SEGMENT = 64, /* tokens: neighbouring losses are not independent */
-    MAX_SEGMENTS = GATE_MAX_TEXTS * WINDOWS * (WINDOW / SEGMENT)
+    MAX_SEGMENTS = GATE_MAX_TEXTS * (WINDOWS * (WINDOW / SEGMENT) + LANES * (LANE_WINDOW / SEGMENT))
 };
 
 struct scorer {
     struct gate_bench *bench;
-    assay_session *session[2]; /* without and with the trade */
-    int64_t window;
+    assay_session *session[2][LANES]; /* without and with the trade */
+    int64_t window, lane_window;
     int num_windows;
     float *logits[2];
     double total[2];
     int64_t tokens, changed;
     double base[MAX_SEGMENTS], difference[MAX_SEGMENTS]; /* of the sums of segments */
     int64_t num_segments, windows_done;
+};
+
+/* Windows side by side, and the sums of their present segments. */
+struct group {
+    int num_lanes;
+    int64_t length;
+    const int32_t *ids[LANES];
+    double base[LANES], difference[LANES];
 };
 
 static int32_t likeliest(const float *logits, int64_t count)
@@ -43,44 +54,88 @@ static int32_t likeliest(const float *logits, int64_t count)
     return best;
 }
 
-/* One step of both sessions over ids[0, WIDTH), whose losses are those of the tokens behind. */
-static assay_status step(struct scorer *s, const int32_t *ids, struct gate_width_loss *out,
-                         double *base, double *difference, struct assay_error *error)
+/* The losses of one column of a lane, whose next token is `target`. */
+static void add_column(struct scorer *s, struct group *group, int lane, int64_t row, int32_t target,
+                       struct gate_width_loss *out)
 {
     const int64_t vocab = s->bench->vocab;
+    const float *const without = s->logits[0] + row * vocab, *const with =
+                                                                 s->logits[1] + row * vocab;
+    const double loss = gate_token_loss(without, vocab, target);
+    const double other = gate_token_loss(with, vocab, target);
+    out->mean[0] += loss;
+    out->mean[1] += other;
+    out->tokens++;
+    out->changed +=
+        likeliest(without, s->bench->addressable) != likeliest(with, s->bench->addressable);
+    group->base[lane] += loss;
+    group->difference[lane] += other - loss;
+}
+
+/* One step of WIDTH columns of both settings at token `begin` of the group's windows. */
+static assay_status step(struct scorer *s, struct group *group, int64_t begin,
+                         struct gate_width_loss *out, struct assay_error *error)
+{
+    const int columns = WIDTH / group->num_lanes;
+    int32_t ids[WIDTH];
+    for (int i = 0; i < WIDTH; i++)
+        ids[i] = group->ids[i / columns][begin + i % columns];
     for (int i = 0; i < 2; i++)
-        TRY(assay_session_verify(s->session[i], ids, WIDTH, s->logits[i], error));
-    for (int t = 0; t < WIDTH; t++) {
-        const float *const without = s->logits[0] + t * vocab, *const with =
-                                                                   s->logits[1] + t * vocab;
-        const double loss = gate_token_loss(without, vocab, ids[t + 1]);
-        const double other = gate_token_loss(with, vocab, ids[t + 1]);
-        out->mean[0] += loss;
-        out->mean[1] += other;
-        *base += loss;
-        *difference += other - loss;
-        out->changed +=
-            likeliest(without, s->bench->addressable) != likeliest(with, s->bench->addressable);
-    }
-    out->tokens += WIDTH;
+        TRY(group->num_lanes == 1
+                ? assay_session_verify(s->session[i][0], ids, WIDTH, s->logits[i], error)
+                : assay_session_verify_lanes(s->session[i], group->num_lanes, ids, columns,
+                                             s->logits[i], error));
+    for (int i = 0; i < WIDTH; i++)
+        add_column(s, group, i / columns, i, group->ids[i / columns][begin + i % columns + 1], out);
     return ASSAY_OK;
 }
 
-static assay_status score_window(struct scorer *s, const int32_t *ids, struct gate_width_loss *out,
-                                 struct assay_error *error)
+static assay_status score_group(struct scorer *s, struct group *group, struct gate_width_loss *out,
+                                struct assay_error *error)
 {
-    double base = 0.0, difference = 0.0;
+    const int columns = WIDTH / group->num_lanes;
     for (int i = 0; i < 2; i++)
-        assay_session_reset(s->session[i]);
-    for (int64_t begin = 0; begin < s->window; begin += WIDTH) {
-        TRY(step(s, ids + begin, out, &base, &difference, error));
-        if ((begin + WIDTH) % SEGMENT != 0 && begin + WIDTH < s->window)
+        for (int lane = 0; lane < group->num_lanes; lane++)
+            assay_session_reset(s->session[i][lane]);
+    for (int64_t begin = 0; begin < group->length; begin += columns) {
+        TRY(step(s, group, begin, out, error));
+        if ((begin + columns) % SEGMENT != 0 && begin + columns < group->length)
             continue;
-        s->base[s->num_segments] = base;
-        s->difference[s->num_segments++] = difference;
-        base = difference = 0.0;
+        for (int lane = 0; lane < group->num_lanes; lane++) {
+            s->base[s->num_segments] = group->base[lane];
+            s->difference[s->num_segments++] = group->difference[lane];
+            group->base[lane] = group->difference[lane] = 0.0;
+        }
     }
     return ASSAY_OK;
+}
+
+/* Where the window number `w` of `count` begins. The token behind it is scored, too; below 0: the
+ * text is too short. */
+static int64_t place(size_t num_ids, int64_t length, int w, int count)
+{
+    const int64_t last = (int64_t)num_ids - length - 1;
+    return count > 1 ? last * w / (count - 1) : last < 0 ? last : 0;
+}
+
+static assay_status score_windows(struct scorer *s, const int32_t *ids, size_t num_ids,
+                                  struct gate_width_loss *out, struct assay_error *error)
+{
+    const int64_t all = (int64_t)(s->num_windows + 1) * GATE_MAX_TEXTS;
+    struct group together = {.num_lanes = LANES, .length = s->lane_window};
+    if ((int64_t)num_ids <= s->window)
+        return ASSAY_OK;
+    for (int w = 0; w < s->num_windows; w++) {
+        struct group alone = {.num_lanes = 1, .length = s->window};
+        alone.ids[0] = ids + place(num_ids, s->window, w, s->num_windows);
+        TRY(gate_bench_progress(s->bench, "decode steps of 16 columns", s->windows_done++, all,
+                                error));
+        TRY(score_group(s, &alone, out, error));
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        together.ids[lane] = ids + place(num_ids, s->lane_window, lane, LANES);
+    TRY(gate_bench_progress(s->bench, "decode steps of 8 lanes", s->windows_done++, all, error));
+    return score_group(s, &together, out, error);
 }
 
 static assay_status score_text(struct scorer *s, const char *text, struct gate_width_loss *out,
@@ -90,16 +145,7 @@ static assay_status score_text(struct scorer *s, const char *text, struct gate_w
     size_t num_ids = 0;
     snprintf(out->text, sizeof out->text, "%s", text);
     TRY(gate_bench_text(s->bench, text, &ids, &num_ids, error));
-    /* The token behind a window is scored. */
-    const int64_t last = (int64_t)num_ids - s->window - 1;
-    assay_status status = ASSAY_OK;
-    for (int w = 0; w < s->num_windows && last >= 0 && status == ASSAY_OK; w++) {
-        const int64_t begin = s->num_windows > 1 ? last * w / (s->num_windows - 1) : 0;
-        status = gate_bench_progress(s->bench, "decode steps of 16 columns", s->windows_done++,
-                                     (int64_t)s->num_windows * GATE_MAX_TEXTS, error);
-        if (status == ASSAY_OK)
-            status = score_window(s, ids + begin, out, error);
-    }
+    const assay_status status = score_windows(s, ids, num_ids, out, error);
     assay_tokens_free(ids);
     for (int i = 0; i < 2; i++) {
         s->total[i] += out->mean[i];
@@ -119,15 +165,20 @@ static assay_status open_scorer(struct scorer *s, struct assay_error *error)
     if (s->window > positions)
         s->window = positions / WIDTH * WIDTH;
     s->num_windows = bench->options->quick ? QUICK_WINDOWS : WINDOWS;
-    options.capacity = s->window;
+    s->lane_window = bench->options->quick ? QUICK_LANE_WINDOW : LANE_WINDOW;
+    if (s->lane_window > s->window)
+        s->lane_window = s->window;
     for (int i = 0; i < 2; i++) {
         s->logits[i] = malloc((size_t)(WIDTH * bench->vocab) * sizeof **s->logits);
         if (s->logits[i] == NULL || s->window == 0)
             return assay_fail(error, ASSAY_E_MEMORY, "gate", "nll-width",
                               "no memory for logits, or no room for %d positions", WIDTH);
         options.trades = i == 0 ? bench->trades_without : bench->trades_with;
-        TRY(assay_session_create(i == 0 ? bench->without : bench->with, bench->model, &options,
-                                 &s->session[i], error));
+        for (int lane = 0; lane < LANES; lane++) {
+            options.capacity = lane == 0 ? s->window : s->lane_window;
+            TRY(assay_session_create(i == 0 ? bench->without : bench->with, bench->model, &options,
+                                     &s->session[i][lane], error));
+        }
     }
     return ASSAY_OK;
 }
@@ -173,7 +224,8 @@ assay_status gate_collect_width(struct gate_bench *bench, struct assay_error *er
         status = fill(s, error);
     result->item[GATE_NLL_WIDTH].coverage = gate_bench_extra_coverage(bench, GATE_NLL_WIDTH);
     for (int i = 0; i < 2; i++) {
-        assay_session_destroy(s->session[i]);
+        for (int lane = 0; lane < LANES; lane++)
+            assay_session_destroy(s->session[i][lane]);
         free(s->logits[i]);
     }
     free(s);

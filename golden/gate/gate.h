@@ -20,16 +20,17 @@
 
 /* X(enumerator, name, needs coverage, what it is). The baseline runs without the trade: it is the
  * check that differences are taken from something sound. */
-#define GATE_EVIDENCE_TABLE(X)                                                                 \
-    X(OPS, "op-verdicts", true, "every route that the trade changes, against the FP64 oracle") \
-    X(DRIFT, "drift", true, "error of the recurrent state over a long run, in binary64 steps") \
-    X(GREEDY, "greedy", true, "greedy continuations with the trade and without, step by step") \
-    X(NLL_DECODE, "nll-decode", true,                                                          \
-      "loss on held-out text through the decode path, with the trade and without")             \
-    X(NLL_PREFILL, "nll-prefill", true,                                                        \
-      "loss on held-out text through the prefill path, with the trade and without")            \
-    X(NLL_WIDTH, "nll-width", true,                                                            \
-      "loss on held-out text through decode steps of 16 columns, with the trade and without")  \
+#define GATE_EVIDENCE_TABLE(X)                                                                   \
+    X(OPS, "op-verdicts", true, "every route that the trade changes, against the FP64 oracle")   \
+    X(DRIFT, "drift", true, "error of the recurrent state over a long run, in binary64 steps")   \
+    X(GREEDY, "greedy", true, "greedy continuations with the trade and without, step by step")   \
+    X(NLL_DECODE, "nll-decode", true,                                                            \
+      "loss on held-out text through the decode path, with the trade and without")               \
+    X(NLL_PREFILL, "nll-prefill", true,                                                          \
+      "loss on held-out text through the prefill path, with the trade and without")              \
+    X(NLL_WIDTH, "nll-width", true,                                                              \
+      "loss on held-out text through decode steps of 16 columns, of one sequence and of eight, " \
+      "with the trade and without")                                                              \
     X(BASELINE, "baseline", false, "loss without the trade, against the model's FP64 reference")
 
 enum gate_evidence {

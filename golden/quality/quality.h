@@ -41,6 +41,7 @@ struct quality_options {
     int device, threads;
     enum score_path path;
     int64_t width; /* 0: the path's own */
+    int num_lanes; /* of path lanes; 0: 1 */
     assay_trade_set trades;
     const char *plant; /* a mutant route forced in the setting, or NULL */
     enum quality_against against;

@@ -82,8 +82,10 @@ static assay_status add_session(struct bench *bench, assay_trade_set trades, boo
                                 struct assay_error *error)
 {
     const struct quality_options *options = bench->options;
-    const struct score_setting setting = {
-        .trades = trades, .path = options->path, .width = options->width};
+    const struct score_setting setting = {.trades = trades,
+                                          .path = options->path,
+                                          .width = options->width,
+                                          .num_lanes = options->num_lanes};
     const int i = bench->result->num_sources++;
     char name[200];
     assay_trade_set_format(trades, name, sizeof name);
@@ -107,8 +109,9 @@ static assay_status add_oracle(struct bench *bench, struct assay_error *error)
                           "%s; the oracle reads dense models in folders of safetensors", message);
     /* The setting's context says how many threads there are. */
     const assay_context *any = bench->context[bench->result->setting];
+    const int num_lanes = bench->source[bench->result->setting].setting.num_lanes;
     return score_source_oracle(bench->oracle, any != NULL ? assay_context_num_threads(any) : 1,
-                               &bench->source[i], error);
+                               num_lanes, &bench->source[i], error);
 }
 
 static void add_pair(struct score_table *table, int base, int other)
@@ -272,7 +275,15 @@ static assay_status compare(struct bench *bench, struct assay_error *error)
 static struct score_setting other_passes(const struct score_setting *setting)
 {
     struct score_setting other = *setting;
-    if (setting->path == SCORE_PREFILL) {
+    if (setting->path == SCORE_LANES) {
+        const int64_t more = setting->width + 1;
+        if (setting->width > 1)
+            other.width = setting->width - 1;
+        else if (more * setting->num_lanes <= SCORE_LARGEST_WIDTH)
+            other.width = more;
+        else
+            other.path = SCORE_DECODE; /* each lane alone */
+    } else if (setting->path == SCORE_PREFILL) {
         other.width = setting->width > 4 ? setting->width * 3 / 4 : setting->width + 1;
     } else {
         other.path = SCORE_WIDTH;

@@ -52,10 +52,11 @@ void score_plan_free(struct score_plan *plan);
 /* ---- through what (score_source.c) ---------------------------------------------------------- */
 
 /* X(enumerator, name, what a pass is) */
-#define SCORE_PATH_TABLE(X)                                        \
-    X(PREFILL, "prefill", "prefill chunks, through gdn_chunked")   \
-    X(DECODE, "decode", "one token a pass, through gdn_recurrent") \
-    X(WIDTH, "width", "verify steps of N tokens, through gdn_recurrent")
+#define SCORE_PATH_TABLE(X)                                              \
+    X(PREFILL, "prefill", "prefill chunks, through gdn_chunked")         \
+    X(DECODE, "decode", "one token a pass, through gdn_recurrent")       \
+    X(WIDTH, "width", "verify steps of N tokens, through gdn_recurrent") \
+    X(LANES, "lanes", "verify steps of N windows at once, through gdn_recurrent")
 
 enum score_path {
 #define SCORE_PATH_ENUM(enumerator, name, what) SCORE_##enumerator,
@@ -71,21 +72,40 @@ enum { SCORE_LARGEST_WIDTH = 32 };
 struct score_setting {
     assay_trade_set trades;
     enum score_path path;
-    int64_t width; /* tokens of a pass: the chunk of prefill, 1 of decode, N of width */
+    /* Tokens of a window in a pass: the chunk of prefill, 1 of decode, N of width; of lanes the
+     * columns of each, 0: 1. */
+    int64_t width;
+    /* Windows side by side; 0: 1. Those of path lanes share their passes. */
+    int num_lanes;
+};
+
+/* Windows side by side, at most SCORE_LARGEST_WIDTH. */
+struct score_batch {
+    int num_lanes;
+    const int32_t *ids[SCORE_LARGEST_WIDTH]; /* [inputs] */
+    int64_t inputs[SCORE_LARGEST_WIDTH];     /* tokens that are read */
+    int64_t first[SCORE_LARGEST_WIDTH];      /* row that is asked for first */
+    int64_t longest;                         /* of the inputs */
+};
+
+/* What scores one window. */
+struct score_lane {
+    assay_session *session;
+    struct oracle_session *reference; /* of the oracle, in its place */
+    void *rows;         /* of its part of the newest pass: float, of the oracle double */
+    int64_t begin, end; /* tokens of that part within the window */
 };
 
 /* A producer of rows of logits. */
 struct score_source {
-    const struct oracle_model *oracle; /* NULL: the session */
-    struct oracle_session *reference;
+    const struct oracle_model *oracle; /* NULL: sessions */
     int oracle_threads;
     assay_context *context; /* not owned */
-    assay_session *session;
     struct score_setting setting;
-    int64_t vocab, width;
-    void *rows;                  /* of the newest pass: float, of the oracle double */
-    int64_t begin, end;          /* its tokens within the window */
+    int64_t vocab, width;        /* width: tokens of a pass, of all lanes that share it */
     int64_t passes, full_passes; /* so far; those of `width` tokens */
+    void *rows;                  /* of all lanes */
+    struct score_lane lane[SCORE_LARGEST_WIDTH];
     struct distribution distribution;
 };
 
@@ -95,22 +115,23 @@ ASSAY_MUST_USE assay_status score_source_open(assay_context *context, const assa
                                               struct score_source *source,
                                               struct assay_error *error);
 ASSAY_MUST_USE assay_status score_source_oracle(const struct oracle_model *model, int num_threads,
-                                                struct score_source *source,
+                                                int num_lanes, struct score_source *source,
                                                 struct assay_error *error);
 void score_source_close(struct score_source *source);
 
-/* One pass of a session, the only place where a path becomes a call: prefill, else a decode step of
- * `count` columns. Rows of logits where they are wanted. */
+/* One pass of a source that has one session, and the place where its path becomes a call: prefill,
+ * else a decode step of `count` columns. Rows of logits where they are wanted. */
 ASSAY_MUST_USE assay_status score_source_pass(struct score_source *source, const int32_t *ids,
                                               int64_t count, bool wanted,
                                               struct assay_error *error);
-/* Begins a window. */
+/* Begins a batch. */
 ASSAY_MUST_USE assay_status score_source_reset(struct score_source *source,
                                                struct assay_error *error);
-/* The distribution after ids[0 .. at], at rising from call to call within ids[0, length); rows
- * before `first` are not asked for in this window. Runs passes as needed. */
-ASSAY_MUST_USE assay_status score_source_row(struct score_source *source, const int32_t *ids,
-                                             int64_t length, int64_t first, int64_t at,
+/* The distribution of lane `lane` of the batch after its ids[0 .. at], at rising from call to call
+ * within the lane's inputs. Runs passes as needed; where lanes share them, a window that has ended
+ * goes on with its last token, which changes nothing that is asked for. */
+ASSAY_MUST_USE assay_status score_source_row(struct score_source *source,
+                                             const struct score_batch *batch, int lane, int64_t at,
                                              struct assay_error *error);
 
 /* ---- scoring (score.c) ---------------------------------------------------------------------- */
@@ -134,7 +155,8 @@ struct score_table {
 /* Called before each window; returning false stops with ASSAY_E_CANCELLED. */
 typedef bool score_progress(void *user, int64_t tokens_done, int64_t tokens_total);
 
-/* Fills table->nll of every source and, for the pairs that it names (base, other), the rest.
+/* Fills table->nll of every source and, for the pairs that it names (base, other), the rest. All
+ * sources have the same number of lanes; where windows are fewer than lanes the first is repeated.
  * Memory is allocated here; score_table_free in any case. */
 ASSAY_MUST_USE assay_status score_run(struct score_source *const *sources, int num_sources,
                                       const struct score_text *texts, const struct score_plan *plan,

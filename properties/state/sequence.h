@@ -48,6 +48,7 @@ enum {
     X(DECODE, "decode", 4, "a steps of one token of text b")                            \
     X(GENERATE, "generate", 2, "a tokens, greedy, after the newest")                    \
     X(ROUND, "round", 4, "speculation: a drafts of text b in one step, c of them stay") \
+    X(TOGETHER, "together", 3, "one step of all lanes: a columns each of text b")       \
     X(REWIND, "rewind", 6, "back by a tokens")                                          \
     X(CHECKPOINT, "checkpoint", 3, "-")                                                 \
     X(SAVE, "save", 3, "to file a")                                                     \

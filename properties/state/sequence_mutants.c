@@ -94,9 +94,19 @@ static int look_for(enum assay_session_fault fault, struct finding *finding)
     return 0;
 }
 
-static bool needs_graphs(enum assay_session_fault fault)
+/* Graphs are there on backend cuda only; lanes share a step in programs on backend cpu only. */
+static bool applies(enum assay_session_fault fault)
 {
-    return fault == ASSAY_SESSION_FAULT_STALE_GRAPH;
+    switch (fault) {
+    case ASSAY_SESSION_FAULT_STALE_GRAPH:
+        return SEQUENCE_BACKEND == ASSAY_CUDA;
+    case ASSAY_SESSION_FAULT_LANES_SHARE_STATES:
+    case ASSAY_SESSION_FAULT_LANES_SHARE_POSITION:
+    case ASSAY_SESSION_FAULT_LANES_LAST_ROW:
+        return SEQUENCE_BACKEND == ASSAY_CPU;
+    default:
+        return true;
+    }
 }
 
 /* Asked by a process of its own: one that has asked cannot hand the device to a fork. */
@@ -129,7 +139,7 @@ Test(sequence, mutants)
     cr_assert_eq(look_for(ASSAY_SESSION_FAULT_NONE, &finding), 0, "the control crashes");
     cr_assert_eq(finding.seed, 0, "the control fails: %s\n  %s", finding.reason, finding.text);
     for (int fault = 1; fault < ASSAY_NUM_SESSION_FAULTS; fault++) {
-        if (needs_graphs((enum assay_session_fault)fault) && SEQUENCE_BACKEND != ASSAY_CUDA)
+        if (!applies((enum assay_session_fault)fault))
             continue;
         const int ended = look_for((enum assay_session_fault)fault, &finding);
         const bool found = ended != 0 || finding.seed != 0;

@@ -97,6 +97,44 @@ static bool decode(const struct turn *turn)
     return count > 0 || overfill(turn);
 }
 
+/* One step of this lane and those behind it. On a device its products are those of a wider step
+ * than the plain model's, which knows a lane alone: there each lane gets a step of its own. */
+static bool together(const struct turn *turn)
+{
+    struct play *const play = turn->play;
+    assay_session *sessions[SEQUENCE_LANES];
+    int32_t ids[SEQUENCE_CAPACITY];
+    int columns = 1 + turn->step->a % 4;
+    for (int i = 0; i < SEQUENCE_LANES; i++) {
+        const int lane = (turn->lane + i) % SEQUENCE_LANES;
+        sessions[i] = play->lanes[lane];
+        columns = least(columns, SEQUENCE_CAPACITY - play->plains[lane].length);
+    }
+    if (columns == 0)
+        return true;
+    for (int i = 0; i < SEQUENCE_LANES * columns; i++)
+        ids[i] = plain_text(turn->step->b + i / columns, i % columns);
+    const bool alone = play->program->backend != ASSAY_CPU;
+    for (int i = 0; i < (alone ? SEQUENCE_LANES : 1); i++)
+        if (!ok(turn,
+                assay_session_verify_lanes(
+                    sessions + i, alone ? 1 : SEQUENCE_LANES, ids + i * columns, columns,
+                    play->logits + i * columns * SEQUENCE_VOCAB, &play->error),
+                "a step of lanes"))
+            return false;
+    note(turn);
+    for (int i = 0; i < SEQUENCE_LANES; i++) {
+        const int lane = (turn->lane + i) % SEQUENCE_LANES;
+        plain_append(&play->plains[lane], PLAIN_DECODE, ids + i * columns, columns);
+        if (!play_judge(play, lane, columns))
+            return false;
+        memmove(play->logits, play->logits + columns * SEQUENCE_VOCAB,
+                (size_t)((SEQUENCE_LANES - 1 - i) * columns * SEQUENCE_VOCAB) *
+                    sizeof *play->logits);
+    }
+    return true;
+}
+
 /* ---- generation ---------------------------------------------------------------------------- */
 
 enum { MOST_GENERATED = 4 };
@@ -355,13 +393,14 @@ static bool call_badly(const struct turn *turn)
 bool sequence_step_run(struct play *play, const struct sequence_step *step)
 {
     static bool (*const runs[])(const struct turn *) = {
-        [SEQUENCE_PREFILL] = prefill,   [SEQUENCE_DECODE] = decode,
-        [SEQUENCE_GENERATE] = generate, [SEQUENCE_ROUND] = speculate,
-        [SEQUENCE_REWIND] = take_back,  [SEQUENCE_CHECKPOINT] = checkpoint,
-        [SEQUENCE_SAVE] = save,         [SEQUENCE_RESTORE] = restore,
-        [SEQUENCE_FORK] = fork_lane,    [SEQUENCE_RESET] = reset,
-        [SEQUENCE_MOVE] = move,         [SEQUENCE_POISON] = poison,
-        [SEQUENCE_ABORT] = interrupt,   [SEQUENCE_BAD] = call_badly,
+        [SEQUENCE_PREFILL] = prefill,       [SEQUENCE_DECODE] = decode,
+        [SEQUENCE_GENERATE] = generate,     [SEQUENCE_ROUND] = speculate,
+        [SEQUENCE_TOGETHER] = together,     [SEQUENCE_REWIND] = take_back,
+        [SEQUENCE_CHECKPOINT] = checkpoint, [SEQUENCE_SAVE] = save,
+        [SEQUENCE_RESTORE] = restore,       [SEQUENCE_FORK] = fork_lane,
+        [SEQUENCE_RESET] = reset,           [SEQUENCE_MOVE] = move,
+        [SEQUENCE_POISON] = poison,         [SEQUENCE_ABORT] = interrupt,
+        [SEQUENCE_BAD] = call_badly,
     };
     const int lane = step->lane % SEQUENCE_LANES;
     const struct turn turn = {.play = play,

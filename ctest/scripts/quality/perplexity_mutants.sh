@@ -57,4 +57,12 @@ out 'WITHIN: '
 # shellcheck disable=SC2086
 measure 1 $state --through width=4 --plant $width --kl-limit 1e-6
 out 'BEYOND: '
+# The same where windows share steps: of three with two columns each, and four.
+# shellcheck disable=SC2086
+measure 0 $state --through lanes=3x2 --plant $width --kl-limit 1e-6
+out 'through lanes=3x2'
+out 'WITHIN: '
+# shellcheck disable=SC2086
+measure 1 $state --through lanes=3x4 --plant $width --kl-limit 1e-6
+out 'BEYOND: '
 finish

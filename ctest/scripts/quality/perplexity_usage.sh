@@ -20,9 +20,11 @@ wrong() {
 }
 wrong 'MODEL is missing'
 wrong 'one MODEL is enough' "$model" other
-wrong '--through must be prefill, decode or width=N, is "sideways"' "$model" --through sideways
+wrong '--through must be prefill, decode, width=N, lanes=N or lanes=NxC, is "sideways"' "$model" --through sideways
 wrong '--through width must be a whole number from 1 to 32' "$model" --through width=33
-wrong 'sessions cannot share a pass' "$model" --through lanes=4
+wrong '--through lanes must be a whole number from 1 to 32' "$model" --through lanes=33
+wrong 'columns of each must be a whole number from 1 to 4' "$model" --through lanes=8x5
+wrong 'columns of each must be a whole number' "$model" --through lanes=8x
 wrong '--chunk has no effect without --through prefill' "$model" --through decode --chunk 8
 wrong '--stride must be below the context' "$model" --context 64 --stride 64
 wrong '--against fp8: unknown trade' "$model" --against fp8

@@ -81,6 +81,18 @@ ASSAY_MUST_USE assay_status assay_session_verify(assay_session *session, const i
                                                  int64_t num_ids, float *logits,
                                                  struct assay_error *error);
 
+/* The same of several sequences in one pass, which reads the weights once for all of them: appends
+ * ids[i * columns, (i + 1) * columns) to lanes[i]. The lanes are different sessions of one context,
+ * one model and one set of trades; num_lanes * columns is at most ASSAY_VERIFY_COLUMNS and the
+ * prefill chunk of lanes[0]. logits receives num_lanes * columns * vocab_size floats, lane by lane.
+ * A lane's logits and states depend on its own sequence and on num_lanes * columns only: products
+ * are those of a step as wide. A rewind runs its part of the step again alone, so that there, and
+ * only there, the bits may be those of a narrower step's products. Graphs are not used. After an
+ * error that is none of the arguments' all lanes are broken. */
+ASSAY_MUST_USE assay_status assay_session_verify_lanes(assay_session *const *lanes, int num_lanes,
+                                                       const int32_t *ids, int64_t columns,
+                                                       float *logits, struct assay_error *error);
+
 /* ---- back, beside, later ---------------------------------------------------------------------
  *
  * A KV cache is cut by counting less; a recurrent state has no inverse. A rewind therefore begins

@@ -44,21 +44,24 @@ void assay_testing_gguf_decode_row(uint32_t type, const void *row, int64_t colum
 
 /* Faults of sessions that programs plant which compile the runtime with ASSAY_SESSION_FAULTS; the
  * library has none of them. X(enumerator, what is wrong) */
-#define ASSAY_SESSION_FAULT_TABLE(X)                                                    \
-    X(RESET_KEEPS_STATES, "a reset keeps the states of the sequence before")            \
-    X(LENGTH_FORGOTTEN, "a step of several columns does not count its tokens")          \
-    X(ABORT_LEAVES_HALF, "a pass that failed half-way is taken back by counting alone") \
-    X(REWIND_POSITION, "a rewind takes the states back and not the position")           \
-    X(REWIND_ONE_MORE, "a rewind keeps the states of one token too many")               \
-    X(REWIND_WIDER, "a rewind runs other passes than those that were")                  \
-    X(REWIND_LAST_ROW, "a rewind keeps the newest token's residual stream")             \
-    X(CHECKPOINT_KEPT, "a checkpoint outlives a rewind to before it")                   \
-    X(FORK_SHARES, "a fork shares a KV cache with its origin")                          \
-    X(FORK_ROW_SHORT, "a fork lacks the newest KV row")                                 \
-    X(RESTORE_CONV, "restoring forgets the convolution states")                         \
-    X(RESTORE_LAST_ROW, "restoring forgets the newest token's residual stream")         \
-    X(SAVE_ROW_SHORT, "a file repeats a KV row in the place of the newest")             \
-    X(MOVE_ROW_SHORT, "moving the KV caches leaves the newest row behind")              \
+#define ASSAY_SESSION_FAULT_TABLE(X)                                                         \
+    X(RESET_KEEPS_STATES, "a reset keeps the states of the sequence before")                 \
+    X(LENGTH_FORGOTTEN, "a step of several columns does not count its tokens")               \
+    X(ABORT_LEAVES_HALF, "a pass that failed half-way is taken back by counting alone")      \
+    X(REWIND_POSITION, "a rewind takes the states back and not the position")                \
+    X(REWIND_ONE_MORE, "a rewind keeps the states of one token too many")                    \
+    X(REWIND_WIDER, "a rewind runs other passes than those that were")                       \
+    X(REWIND_LAST_ROW, "a rewind keeps the newest token's residual stream")                  \
+    X(CHECKPOINT_KEPT, "a checkpoint outlives a rewind to before it")                        \
+    X(FORK_SHARES, "a fork shares a KV cache with its origin")                               \
+    X(FORK_ROW_SHORT, "a fork lacks the newest KV row")                                      \
+    X(RESTORE_CONV, "restoring forgets the convolution states")                              \
+    X(RESTORE_LAST_ROW, "restoring forgets the newest token's residual stream")              \
+    X(SAVE_ROW_SHORT, "a file repeats a KV row in the place of the newest")                  \
+    X(MOVE_ROW_SHORT, "moving the KV caches leaves the newest row behind")                   \
+    X(LANES_SHARE_STATES, "a step of several lanes reads and writes the first one's memory") \
+    X(LANES_SHARE_POSITION, "a step of several lanes gives all the first one's positions")   \
+    X(LANES_LAST_ROW, "a step of several lanes keeps the first one's residual stream")       \
     X(STALE_GRAPH, "a recorded step is replayed after the KV caches moved (graphs only)")
 
 enum assay_session_fault {
