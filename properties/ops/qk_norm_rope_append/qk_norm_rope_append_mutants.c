@@ -120,6 +120,12 @@ static double truncated(double value)
                            : value;
 }
 
+/* The next larger magnitude, of f32 the next that bf16 has. */
+static double next_value(double value)
+{
+    return isfinite(value) ? oracle_bf16_value((uint16_t)(oracle_bf16_word(value) + 1)) : value;
+}
+
 static void store_slot(const struct assay_tensor *cache, int64_t slot, const double *x,
                        enum fault fault)
 {
@@ -150,6 +156,8 @@ static void take_kv(const args_type *a, int64_t t, double *x, enum fault fault)
     for (int64_t i = 0; i < v_count; i++)
         x[i] = fault == VALUE_FROM_KEY ? oracle_get(&a->k, (t * count + i) % (count * (t + 1)))
                                        : oracle_get(&a->v, t * v_count + i);
+    for (int64_t i = 0; i < v_count && fault == V_TABLE_SHIFTED; i++)
+        x[i] = next_value(x[i]);
     for (int64_t h = 0; h < groups && fault == V_NORMALISED; h++) {
         double root = sqrt(mean_square(x + h * v_width, v_width, fault) + a->eps);
         for (int64_t i = 0; i < v_width; i++)
