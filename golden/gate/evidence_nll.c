@@ -10,7 +10,8 @@
  *
  * The baseline check compares the losses without the trade with the model's FP64 reference, on the
  * tokens whose context is the same there: the reference has windows of 1024 at multiples of 512 and
- * scores the second half of each (of the first one all).
+ * scores the second half of each (of the first one all). A slim file of references has the parts
+ * that the windows below need in the place of whole texts.
  */
 #include "gate_bench.h"
 
@@ -137,16 +138,64 @@ static void add_segments(struct scorer *s, int64_t scored)
     }
 }
 
-/* reference[i] is the loss of the text's token i + 1. */
-static void add_reference(struct scorer *s, const double *reference, int64_t num_reference,
-                          int64_t begin, int64_t scored)
+/* A model's FP64 losses of one text. Entry i of `all` is the loss of token i + 1; a file without it
+ * has parts instead, TEXT@FIRST with the entries from FIRST on. */
+struct reference {
+    struct oracle_archive *archive; /* NULL: there is none */
+    const char *text;
+    double *all;
+    int64_t num_all;
+};
+
+static assay_status open_reference(const struct gate_bench *bench, const char *text,
+                                   struct reference *reference, struct assay_error *error)
+{
+    char path[1300], message[256] = "";
+    *reference = (struct reference){.text = text};
+    if (bench->references[0] == '\0')
+        return ASSAY_OK;
+    gate_bench_losses(bench, path, sizeof path);
+    assay_status status = oracle_archive_open(path, &reference->archive, message, sizeof message);
+    if (status != ASSAY_OK)
+        return assay_fail(error, status, "gate", path, "%s", message);
+    status = oracle_archive_read(reference->archive, text, &reference->all, &reference->num_all,
+                                 message, sizeof message);
+    return status == ASSAY_OK || status == ASSAY_E_NOT_FOUND
+               ? ASSAY_OK
+               : assay_fail(error, status, "gate", path, "%s", message);
+}
+
+static void close_reference(struct reference *reference)
+{
+    free(reference->all);
+    oracle_archive_close(reference->archive);
+}
+
+/* The losses of the window's tokens whose context is the same in the reference. */
+static assay_status add_reference(struct scorer *s, const struct reference *reference,
+                                  int64_t begin, int64_t scored, struct assay_error *error)
 {
     const int64_t first = begin == 0 ? 0 : STRIDE - 1;
-    for (int64_t t = first; t < scored && begin + t < num_reference; t++) {
-        s->reference_sum += reference[begin + t];
-        s->baseline_sum += s->loss[PREFILL_WITHOUT][t];
+    const double *losses = reference->all == NULL ? NULL : reference->all + begin + first;
+    int64_t num = reference->num_all - begin - first;
+    double *part = NULL;
+    char name[80], message[256] = "";
+    if (losses == NULL) {
+        snprintf(name, sizeof name, "%.40s@%lld", reference->text, (long long)(begin + first));
+        const assay_status status =
+            oracle_archive_read(reference->archive, name, &part, &num, message, sizeof message);
+        if (status != ASSAY_OK)
+            return assay_fail(error, status, "gate", "baseline", "%s: %s", s->bench->references,
+                              message);
+        losses = part;
+    }
+    for (int64_t t = 0; first + t < scored && t < num; t++) {
+        s->reference_sum += losses[t];
+        s->baseline_sum += s->loss[PREFILL_WITHOUT][first + t];
         s->reference_tokens++;
     }
+    free(part);
+    return ASSAY_OK;
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */
@@ -159,8 +208,8 @@ static int64_t window_begin(const struct scorer *s, int64_t num_ids, int w, int 
 }
 
 static assay_status score_windows(struct scorer *s, const int32_t *ids, int64_t num_ids,
-                                  const double *reference, int64_t num_reference,
-                                  struct gate_loss *out, struct assay_error *error)
+                                  const struct reference *reference, struct gate_loss *out,
+                                  struct assay_error *error)
 {
     const int count = s->bench->options->quick ? QUICK_WINDOWS : WINDOWS;
     int64_t previous = -1;
@@ -177,8 +226,8 @@ static assay_status score_windows(struct scorer *s, const int32_t *ids, int64_t 
         for (int path = 0; path < 2; path++)
             TRY(score(s, path, ids + begin, length, error));
         add_segments(s, length - 1);
-        if (reference != NULL && (begin == 0 || s->window == WINDOW))
-            add_reference(s, reference, num_reference, begin, length - 1);
+        if (reference->archive != NULL && (begin == 0 || s->window == WINDOW))
+            TRY(add_reference(s, reference, begin, length - 1, error));
         out->tokens += length - 1;
     }
     s->tokens += out->tokens;
@@ -190,28 +239,15 @@ static assay_status score_windows(struct scorer *s, const int32_t *ids, int64_t 
 static assay_status score_text(struct scorer *s, const char *text, struct gate_loss *out,
                                struct assay_error *error)
 {
-    struct oracle_archive *archive = NULL;
-    double *reference = NULL;
+    struct reference reference;
     int32_t *ids = NULL;
     size_t num_ids = 0;
-    int64_t num_reference = 0;
-    char path[1300], message[256] = "";
     snprintf(out->text, sizeof out->text, "%s", text);
     TRY(gate_bench_text(s->bench, text, &ids, &num_ids, error));
-    assay_status status = ASSAY_OK;
-    if (s->bench->references[0] != '\0') {
-        snprintf(path, sizeof path, "%s/nll-per-token-f64.safetensors", s->bench->references);
-        status = oracle_archive_open(path, &archive, message, sizeof message);
-        if (status == ASSAY_OK)
-            status = oracle_archive_read(archive, text, &reference, &num_reference, message,
-                                         sizeof message);
-        if (status != ASSAY_OK)
-            status = assay_fail(error, status, "gate", path, "%s", message);
-    }
+    assay_status status = open_reference(s->bench, text, &reference, error);
     if (status == ASSAY_OK)
-        status = score_windows(s, ids, (int64_t)num_ids, reference, num_reference, out, error);
-    free(reference);
-    oracle_archive_close(archive);
+        status = score_windows(s, ids, (int64_t)num_ids, &reference, out, error);
+    close_reference(&reference);
     assay_tokens_free(ids);
     return status;
 }

@@ -80,6 +80,8 @@ void gate_bench_data(const struct gate_bench *bench, const char *name, char *pat
 ASSAY_MUST_USE assay_status gate_bench_text(const struct gate_bench *bench, const char *file,
                                             int32_t **ids, size_t *num_ids,
                                             struct assay_error *error);
+/* The file of the model's FP64 losses, whole or slim, into path[size]; returns its name. */
+const char *gate_bench_losses(const struct gate_bench *bench, char *path, size_t size);
 /* A whole file; free *text. ASSAY_E_NOT_FOUND, ASSAY_E_IO. */
 ASSAY_MUST_USE assay_status gate_read_file(const char *path, char **text, size_t *bytes,
                                            struct assay_error *error);

@@ -83,9 +83,21 @@ static bool list_file(const char *path, const char *name, char *list, size_t siz
     return good;
 }
 
+const char *gate_bench_losses(const struct gate_bench *bench, char *path, size_t size)
+{
+    static const char *const names[] = {"nll-per-token-f64.safetensors",
+                                        "nll-per-token-f64-slim.safetensors"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, size, "%s/%s", bench->references, names[i]);
+        if (access(path, F_OK) == 0)
+            return names[i];
+    }
+    snprintf(path, size, "%s/%s", bench->references, names[0]);
+    return names[0];
+}
+
 void gate_bench_corpus(const struct gate_bench *bench)
 {
-    static const char *const references[] = {"greedy.json", "nll-per-token-f64.safetensors"};
     struct gate_result *result = bench->result;
     char list[1024] = "", path[4352], name[128];
     bool good = true;
@@ -94,10 +106,11 @@ void gate_bench_corpus(const struct gate_bench *bench)
         gate_bench_data(bench, name, path, sizeof path);
         good = good && list_file(path, name, list, sizeof list);
     }
-    for (size_t i = 0; bench->references[0] != '\0' && i < sizeof references / sizeof *references;
-         i++) {
-        snprintf(path, sizeof path, "%s/%s", bench->references, references[i]);
-        good = good && list_file(path, references[i], list, sizeof list);
+    if (bench->references[0] != '\0') {
+        snprintf(path, sizeof path, "%s/greedy.json", bench->references);
+        good = good && list_file(path, "greedy.json", list, sizeof list);
+        const char *const losses = gate_bench_losses(bench, path, sizeof path);
+        good = good && list_file(path, losses, list, sizeof list);
     }
     if (!good || assay_gate_digest(list, strlen(list), result->corpus, NULL) != ASSAY_OK)
         result->corpus[0] = '\0';

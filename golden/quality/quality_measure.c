@@ -106,7 +106,7 @@ static assay_status add_oracle(struct bench *bench, struct assay_error *error)
         oracle_model_open(bench->options->model_dir, &bench->oracle, message, sizeof message);
     if (status != ASSAY_OK)
         return assay_fail(error, status, "quality", "oracle",
-                          "%s; the oracle reads dense models in folders of safetensors", message);
+                          "%s; the oracle reads models in folders of safetensors", message);
     /* The setting's context says how many threads there are. */
     const assay_context *any = bench->context[bench->result->setting];
     const int num_lanes = bench->source[bench->result->setting].setting.num_lanes;
