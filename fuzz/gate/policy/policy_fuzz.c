@@ -43,28 +43,68 @@ static bool has_own_entries(const char *text, size_t size)
     return has;
 }
 
+/* The limit of a set as docs/gate.md says: of the members that need the evidence the sum, which is
+ * without end when one is, or the smallest or largest of those that have an end. */
+static double combined(const char *rule, const struct gate_policy *members, assay_trade_set set,
+                       enum gate_limit limit)
+{
+    const bool is_sum = strcmp(rule, "sum") == 0, is_largest = strcmp(rule, "largest") == 0;
+    double sum = 0.0, extreme = INFINITY;
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++) {
+        const double one = members[t].limit[limit];
+        if ((set >> t & 1u) == 0 || !members[t].required[gate_limit_rows[limit].evidence])
+            continue;
+        sum += one;
+        if (!isinf(one) && (isinf(extreme) || (is_largest ? one > extreme : one < extreme)))
+            extreme = one;
+    }
+    return is_sum ? sum : extreme;
+}
+
+static void check_limits(const json_t *rules, const struct gate_policy *members,
+                         assay_trade_set set, const struct gate_policy *policy)
+{
+    bool needed[GATE_NUM_EVIDENCE] = {false};
+    for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++)
+        for (int e = 0; e < GATE_NUM_EVIDENCE && (set >> t & 1u) != 0; e++)
+            needed[e] = needed[e] || members[t].required[e];
+    for (int i = 0; i < GATE_NUM_LIMITS; i++) {
+        const struct gate_limit_row *row = &gate_limit_rows[i];
+        if (policy->required[row->evidence] != needed[row->evidence])
+            fuzz_fail("a set needs other evidence than its members");
+        if (!needed[row->evidence])
+            continue;
+        const char *rule = json_string_value(json_object_get(rules, row->key));
+        const double wanted = combined(rule, members, set, (enum gate_limit)i);
+        if (!(policy->limit[i] == wanted || fabs(policy->limit[i] - wanted) <= 1e-12 * wanted))
+            fuzz_fail("a set's limit is not what the rule makes of its members'");
+    }
+}
+
 static void check_against_members(const char *text, size_t size, assay_trade_set set,
                                   const struct gate_policy *policy)
 {
+    struct gate_policy members[ASSAY_NUM_TRADES] = {0};
+    json_t *root = json_loadb(text, size, 0, NULL);
+    const json_t *const sets = json_object_get(root, "sets");
+    const bool is_set = (set & (set - 1)) != 0;
+    const char *expires =
+        is_set ? json_string_value(json_object_get(sets, "expires")) : policy->expires;
     for (unsigned t = 0; t < ASSAY_NUM_TRADES; t++) {
-        struct gate_policy member;
         struct assay_error error = {.status = ASSAY_OK};
         if ((set >> t & 1u) == 0)
             continue;
-        if (gate_policy_read(text, size, "policy", (enum assay_trade)t, &member, &error) !=
+        if (gate_policy_read(text, size, "policy", (enum assay_trade)t, &members[t], &error) !=
             ASSAY_OK)
             fuzz_fail("a set is allowed whose member has no policy");
-        if (strcmp(policy->expires, member.expires) > 0)
-            fuzz_fail("a set outlives its member");
-        for (int i = 0; i < GATE_NUM_LIMITS; i++) {
-            const struct gate_limit_row *row = &gate_limit_rows[i];
-            if (!member.required[row->evidence])
-                continue;
-            if (!policy->required[row->evidence] ||
-                (row->side == GATE_LEAST && policy->limit[i] < member.limit[i]))
-                fuzz_fail("a set needs less evidence than its member");
-        }
+        if (strcmp(members[t].expires, expires) < 0)
+            expires = members[t].expires;
     }
+    if (strcmp(policy->expires, expires) != 0)
+        fuzz_fail("a set is not valid until the first of its members or rules ends");
+    if (is_set)
+        check_limits(json_object_get(sets, "limits"), members, set, policy);
+    json_decref(root);
 }
 
 static assay_trade_set listed(const char *text, size_t size)
