@@ -304,19 +304,20 @@ SIMT_DEVICE T simt_atomic_exchange_if(T *p, typename simt_same_type<T>::type exp
 
 /* ---- asynchronous copies -------------------------------------------------------------------- */
 
-/* 16 bytes pass L1 by (.cg), smaller copies cannot. */
+/* 16 bytes pass L1 by (.cg), smaller copies cannot. Copies read rows on from where they are, in
+ * pieces that may be as small as a sector: the line of 128 bytes comes to L2 at once. */
 template <int bytes>
 SIMT_DEVICE void simt_copy_async_part(void *destination, const void *source, int valid)
 {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async moves 4, 8 or 16 bytes");
     uint32_t to = simt_shared_address(destination);
     if (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(source),
-                     "r"(valid)
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
+                     "l"(source), "r"(valid)
                      : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(source),
-                     "n"(bytes), "r"(valid)
+        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(to),
+                     "l"(source), "n"(bytes), "r"(valid)
                      : "memory");
 }
 
@@ -325,9 +326,11 @@ template <int bytes> SIMT_DEVICE void simt_copy_async(void *destination, const v
     static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async moves 4, 8 or 16 bytes");
     uint32_t to = simt_shared_address(destination);
     if (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(source) : "memory");
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(source)
+                     : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(source), "n"(bytes)
+        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;" ::"r"(to), "l"(source),
+                     "n"(bytes)
                      : "memory");
 }
 

@@ -31,6 +31,7 @@ enum {
     OPTION_BACKEND,
     OPTION_DEVICE,
     OPTION_INVARIANCE,
+    OPTION_NOISE,
     OPTION_DECK,
     OPTION_PLUGIN,
     OPTION_TIME_LIMIT,
@@ -44,7 +45,7 @@ struct verify_options {
     int device;
     uint64_t seed;
     int jobs;
-    bool list, full, oracle, vectors, invariance;
+    bool list, full, oracle, vectors, invariance, noise;
     long precision;
     const char *json, *junit;
     const char *deck[256];
@@ -74,6 +75,9 @@ static void check_options(const struct argp_state *state, const struct verify_op
     if (o->invariance && (o->vectors || o->oracle || o->list || o->full || o->json != NULL ||
                           o->junit != NULL || one_case(o)))
         argp_error(state, "--invariance goes with no other mode, report or descriptor");
+    if (o->noise && (o->vectors || o->oracle || o->invariance || o->list || o->plugin != NULL ||
+                     o->json != NULL || o->junit != NULL || one_case(o)))
+        argp_error(state, "--noise goes with no other mode, report or descriptor");
     if (o->num_decks > 0 && (o->vectors || o->oracle || o->invariance || o->full || one_case(o)))
         argp_error(state, "--deck goes with no other source of cases");
     if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
@@ -128,6 +132,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_INVARIANCE:
         o->invariance = true;
+        return 0;
+    case OPTION_NOISE:
+        o->noise = true;
         return 0;
     case OPTION_VECTORS:
         o->vectors = true;
@@ -535,6 +542,7 @@ static int run_one(const char *text, const struct verify_options *o)
         return TOOL_USAGE;
     }
     verify_outcome_print(&outcome);
+    verify_noise_print(&c, &outcome.verdict);
     int flushed = tool_flush_stdout();
     return outcome.verdict.finding != VERDICT_PASS ? TOOL_FAILED : flushed;
 }
@@ -570,6 +578,7 @@ static const char doc[] =
     "  assay verify --plugin ./mine.so  other people's kernels\n"
     "  assay verify --invariance        what the rows of each route depend on\n"
     "  assay verify rope --oracle       the FP64 oracle against MPFR\n"
+    "  assay verify rope --noise        random rounding beside the bounds\n"
     "  assay verify --vectors golden/ops/rope/special.vec\n";
 
 int tool_verify(int argc, char **argv)
@@ -585,6 +594,8 @@ int tool_verify(int argc, char **argv)
         {"precision", OPTION_PRECISION, "BITS", 0, "Of MPFR with --oracle (256)", 0},
         {"invariance", OPTION_INVARIANCE, NULL, 0,
          "Measure what the rows of a route do not depend on instead", 0},
+        {"noise", OPTION_NOISE, NULL, 0,
+         "Measure what random rounding in binary32 uses of the bounds instead", 0},
         {"deck", OPTION_DECK, "FILE", 0,
          "The cases of a file, one descriptor a line, on every route that takes them", 0},
         {"vectors", OPTION_VECTORS, NULL, 0, "The arguments are files of golden vectors", 0},
@@ -635,7 +646,9 @@ int tool_verify(int argc, char **argv)
     else if (o.list)
         status = list_cases(&sweep);
     else
-        status = o.oracle ? run_oracle(&sweep, &o) : run_sweep(&sweep, &o);
+        status = o.oracle  ? run_oracle(&sweep, &o)
+                 : o.noise ? verify_noise_report(sweep.list.cases, sweep.list.num_cases)
+                           : run_sweep(&sweep, &o);
     case_list_free(&sweep.list);
     verify_report_free(&sweep.report);
     return status;

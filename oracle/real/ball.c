@@ -23,6 +23,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "noise.h"
+
 #define U    0x1p-53
 #define TINY DBL_TRUE_MIN
 #define LIBM (3 * U)
@@ -60,7 +62,7 @@ struct ball ball_make(double v, double e)
  * vanishes only where v is 0 or subnormal, and there sums are exact. */
 struct ball ball_add(struct ball a, struct ball b)
 {
-    double v = a.v + b.v;
+    double v = oracle_noisy(a.v + b.v);
     double e = a.e + b.e + U * fabs(v);
     return e == 0 ? ball_make(v, 0) : finish(v, e);
 }
@@ -74,7 +76,7 @@ struct ball ball_sub(struct ball a, struct ball b)
 /* |A B - a.v b.v| <= |a.v| b.e + |b.v| a.e + a.e b.e. Four roundings, 2.5 tiny. */
 struct ball ball_mul(struct ball a, struct ball b)
 {
-    double v = a.v * b.v;
+    double v = oracle_noisy(a.v * b.v);
     if ((a.v == 0 && a.e == 0) || (b.v == 0 && b.e == 0)) {
         return ball_make(v, 0);
     }
@@ -86,7 +88,7 @@ struct ball ball_mul(struct ball a, struct ball b)
  * tiny too, but times |v| that is nothing beside u|v|. */
 struct ball ball_div(struct ball a, struct ball b)
 {
-    double v = a.v / b.v;
+    double v = oracle_noisy(a.v / b.v);
     if (!isfinite(v) || !isfinite(b.v)) {
         return ball_make(v, 0);
     }
@@ -111,7 +113,7 @@ struct ball ball_sqrt(struct ball a)
     if (a.v < 0 && a.v + a.e >= 0) {
         return finish(0, sqrt(a.e));
     }
-    double v = sqrt(a.v);
+    double v = oracle_noisy(sqrt(a.v));
     if (!isfinite(v) || (a.v == 0 && a.e == 0)) {
         return ball_make(v, 0);
     }
@@ -124,7 +126,7 @@ struct ball ball_sqrt(struct ball a)
  * at most eleven roundings; 2 tiny of libm and 1.5 of underflow. */
 struct ball ball_exp(struct ball a)
 {
-    double v = exp(a.v);
+    double v = oracle_noisy(exp(a.v));
     if (!isfinite(v) || isinf(a.v)) {
         return ball_make(v, 0);
     }
@@ -136,7 +138,7 @@ struct ball ball_exp(struct ball a)
  * rounded, so the divisor is taken lower by 2u (1 + a.v). Five roundings. */
 struct ball ball_log1p(struct ball a)
 {
-    double v = log1p(a.v);
+    double v = oracle_noisy(log1p(a.v));
     if (!isfinite(v) || (a.v == 0 && a.e == 0)) {
         return ball_make(v, 0);
     }
@@ -286,8 +288,8 @@ void ball_rotation(int64_t position, double theta, int64_t pair, int64_t rotary_
     double angle = (double)rest * (0x1.921fb54442d18p+2 * 0x1p-128);
     double off = 3 * U * fabs(angle) + fabs((double)position) * 0x1p-124; /* 2 pi < 2^3 */
 
-    double c = cos(angle);
-    double s = sin(angle);
+    double c = oracle_noisy(cos(angle));
+    double s = oracle_noisy(sin(angle));
     struct ball x = finish(c, LIBM * c + off * (fabs(s) + off));
     struct ball y = finish(s, LIBM * fabs(s) + off);
     switch (quarter) {

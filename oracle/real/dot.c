@@ -23,6 +23,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "noise.h"
+
 #define U            0x1p-53
 #define LANES        8
 #define ACCUMULATORS 4
@@ -127,6 +129,21 @@ static double depth(int64_t n, int64_t blocks, int products)
     return (double)(blocks - 1 + levels + products);
 }
 
+/* Random rounding: one term after the other. */
+static struct ball accumulate_noisily(const double *a, const double *b, int64_t n,
+                                      double *magnitude)
+{
+    double sum = 0, total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double term = b == NULL ? a[i] : oracle_noisy(a[i] * b[i]);
+        sum = oracle_noisy(sum + term);
+        total += fabs(term);
+    }
+    if (magnitude != NULL)
+        *magnitude = total;
+    return ball_exact(sum);
+}
+
 static struct ball accumulate(const double *a, const double *b, int64_t n, double *magnitude)
 {
     int products = b != NULL;
@@ -136,6 +153,8 @@ static struct ball accumulate(const double *a, const double *b, int64_t n, doubl
         }
         return ball_exact(0);
     }
+    if (oracle_noise_on)
+        return accumulate_noisily(a, b, n, magnitude);
     struct lanes lanes;
     memset(&lanes, 0, sizeof lanes);
     kernel run = choose(products);

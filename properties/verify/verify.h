@@ -32,6 +32,22 @@ void verify_shrink(assay_context *context, const struct assay_case *failing,
 /* Compares the FP64 oracle of the case with MPFR at `precision` and at twice that: false and a
  * message when they differ by more than their own bounds. */
 bool verify_oracle(const struct assay_case *c, long precision, char *message, size_t message_bytes);
+/* What random rounding makes of a case (oracle/real/noise.h): deviations of `samples` draws of the
+ * oracle in binary32 from its exact values, their one rounding into the output included. */
+struct verify_noise {
+    int samples;
+    int64_t elements;   /* finite values with a finite bound, over all draws */
+    double worst_share; /* largest deviation over the element's bound, */
+    int64_t worst_at;   /* of this element */
+    char worst_output[16];
+    int64_t index;       /* the verdict's worst element, and of that one: */
+    double rms, largest; /* deviations */
+    double bound;
+};
+/* verdict: of the same case, NULL: no element is asked about. The bound is that of the case's
+ * route, of profile f32 where the route computes in binary64. False: no memory. */
+bool verify_noise(const struct assay_case *c, const struct verdict *verdict, int samples,
+                  struct verify_noise *noise);
 /* What the case's rows, on its forced route, were seen not to depend on, as a mask of enum
  * assay_invariance; tried: what could be tried (the route must take the narrower calls). False: a
  * call failed, see the message. */

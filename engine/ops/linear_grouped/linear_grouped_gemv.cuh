@@ -294,7 +294,7 @@ SIMT_DEVICE void gemv_products(const struct gemv_call &p, const struct grouped_m
     SIMT_UNROLL for (int half = 0; half < 2; half++) scales[half] =
         memory.pairs.load(at.scales + static_cast<unsigned>(8 * half));
     /* Two units at a time: more would take too many registers. */
-    SIMT_ROLLED for (int pair = 0; pair < format::step_units; pair += 2)
+    SIMT_UNROLL for (int pair = 0; pair < format::step_units; pair += 2)
     {
         SIMT_UNROLL for (int unit = pair; unit < pair + 2; unit++)
         {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "noise.h"
+#include "noise.h"
 #include "words.h"
 
 struct head {
@@ -77,8 +79,10 @@ static void load_head(struct head *h, const struct assay_gdn_chunked_args *a, in
         for (int64_t i = 0; i < key_dim; i++)
             q[i] *= a->scale;
         h->g[t] = oracle_get(&a->g, t * heads + head);
-        h->tokens[t] = (struct gdn_token){
-            .q = q, .k = k, .alpha = exp(h->g[t]), .beta = oracle_get(&a->beta, t * heads + head)};
+        h->tokens[t] = (struct gdn_token){.q = q,
+                                          .k = k,
+                                          .alpha = oracle_noisy(exp(h->g[t])),
+                                          .beta = oracle_get(&a->beta, t * heads + head)};
         gdn_token_norms(&h->tokens[t], key_dim);
     }
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "bounds.h"
+#include "noise.h"
 #include "words.h"
 
 #define UP (1 + 0x1p-40) /* covers the binary64 roundings of a bound itself */
@@ -122,10 +123,31 @@ static double update(struct gdn_column *c, const struct gdn_token *token, double
     return delta;
 }
 
+/* Random rounding of (1) to (4) and (6), without bounds. */
+static void step_noisily(struct gdn_column *c, const struct gdn_token *token, double v,
+                         struct gdn_step *step)
+{
+    double prediction = 0, o = 0;
+    for (int64_t i = 0; i < c->key_dim; i++) {
+        c->state[i] = oracle_noisy(c->state[i] * token->alpha);
+        prediction = oracle_noisy(prediction + oracle_noisy(token->k[i] * c->state[i]));
+    }
+    const double delta = oracle_noisy(token->beta * oracle_noisy(v - prediction));
+    for (int64_t i = 0; i < c->key_dim; i++) {
+        c->state[i] = oracle_noisy(c->state[i] + oracle_noisy(token->k[i] * delta));
+        o = oracle_noisy(o + oracle_noisy(token->q[i] * c->state[i]));
+    }
+    *step = (struct gdn_step){.delta = delta, .o = o};
+}
+
 /* (6) output, and each bound cut by the other. */
 void gdn_column_step(struct gdn_column *c, const struct gdn_token *token, double v,
                      struct gdn_step *step)
 {
+    if (oracle_noise_on) {
+        step_noisily(c, token, v, step);
+        return;
+    }
     step->delta = update(c, token, v);
     double o = 0, magnitude = 0, reach = 0, arithmetic = 0, storage = 0;
     double arithmetic_squares = 0, storage_squares = 0;
@@ -156,6 +178,8 @@ void gdn_column_step(struct gdn_column *c, const struct gdn_token *token, double
 void gdn_column_store(struct gdn_column *c, enum assay_dtype format)
 {
     double squares = 0, largest = oracle_max_finite(format);
+    for (int64_t i = 0; i < c->key_dim && oracle_noise_on; i++)
+        c->state[i] = oracle_noise_output(c->state[i], format);
     for (int64_t i = 0; i < c->key_dim; i++) {
         double size = fabs(c->state[i]) + c->arithmetic[i] + c->storage[i];
         double half = size < largest ? oracle_half_ulp(size, format) : INFINITY;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "gdn_column.h"
+#include "noise.h"
 #include "words.h"
 
 /* Memory of one head: all tokens, and one column. */
@@ -51,10 +52,11 @@ static void load_head(struct head *h, const struct assay_gdn_recurrent_args *a, 
         oracle_get_row(&a->k, row, k);
         for (int64_t i = 0; i < key_dim; i++)
             q[i] *= a->scale;
-        h->tokens[t] = (struct gdn_token){.q = q,
-                                          .k = k,
-                                          .alpha = exp(oracle_get(&a->g, t * heads + head)),
-                                          .beta = oracle_get(&a->beta, t * heads + head)};
+        h->tokens[t] =
+            (struct gdn_token){.q = q,
+                               .k = k,
+                               .alpha = oracle_noisy(exp(oracle_get(&a->g, t * heads + head))),
+                               .beta = oracle_get(&a->beta, t * heads + head)};
         gdn_token_norms(&h->tokens[t], key_dim);
     }
 }
