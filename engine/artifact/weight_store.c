@@ -61,6 +61,7 @@ void weight_store_close(struct weight_store *store)
     assay_map_close(&store->config_map);
     assay_free(store->files);
     assay_free(store->tensors);
+    weight_store_free_joined(store);
     assay_free(store->dir);
     assay_free(store->path);
     *store = (struct weight_store){.path = NULL};
@@ -116,6 +117,11 @@ int64_t stored_rows(const struct stored_tensor *tensor)
     return rows;
 }
 
+bool stored_is_bank(const struct stored_tensor *tensor)
+{
+    return tensor->rank == 3 && strstr(tensor->name, ".mlp.experts.") != NULL;
+}
+
 static bool is_float(enum assay_dtype dtype)
 {
     return dtype == ASSAY_F32 || dtype == ASSAY_BF16 || dtype == ASSAY_F16;
@@ -123,7 +129,16 @@ static bool is_float(enum assay_dtype dtype)
 
 bool weight_store_has_rows(const struct weight_store *store, const struct stored_tensor *tensor)
 {
-    return tensor->grouped || is_float(tensor->dtype) || store->kind->read_row != NULL;
+    return tensor->grouped || is_float(tensor->dtype) || tensor->parts != NULL ||
+           store->kind->read_row != NULL;
+}
+
+static void read_part_row(const struct stored_parts *parts, int64_t row, int64_t columns,
+                          float *values)
+{
+    const size_t at = (size_t)(row % parts->rows * columns) * assay_dtype_bytes(parts->dtype);
+
+    words_to_f32(parts->data[row / parts->rows] + at, parts->dtype, columns, values);
 }
 
 void weight_store_read_row(const struct weight_store *store, const struct stored_tensor *tensor,
@@ -136,6 +151,8 @@ void weight_store_read_row(const struct weight_store *store, const struct stored
     else if (is_float(tensor->dtype))
         words_to_f32(tensor->data + (size_t)(row * columns) * assay_dtype_bytes(tensor->dtype),
                      tensor->dtype, columns, values);
+    else if (tensor->parts != NULL)
+        read_part_row(tensor->parts, row, columns, values);
     else
         store->kind->read_row(store, tensor, row, values);
 }

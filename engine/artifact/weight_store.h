@@ -21,6 +21,13 @@
 
 enum { STORE_MAX_RANK = 8 /* vision towers store rank 5 */ };
 
+/* A tensor whose rows lie in several places of the files, `rows` of them in each. */
+struct stored_parts {
+    enum assay_dtype dtype; /* BF16, F16 or F32 */
+    int64_t rows, count;
+    const uint8_t *data[]; /* [count] */
+};
+
 struct stored_tensor {
     const char *name;        /* owned by the store */
     const char *format_name; /* as in the file: "BF16", "Q8_0", "q4g64" */
@@ -29,11 +36,13 @@ struct stored_tensor {
     int64_t extent[STORE_MAX_RANK];
     uint64_t bytes; /* in the file */
     /* Values that ops can take, in the file or in memory of the store. Plain: dtype and data;
-     * grouped: planes. Neither (dtype ASSAY_NUM_DTYPES, grouped false): rows can be read only. */
+     * grouped: planes. Neither (dtype ASSAY_NUM_DTYPES, grouped false): rows can be read only, from
+     * parts if there are any. */
     enum assay_dtype dtype;
     const uint8_t *data; /* aligned to the element size; NULL when there are no elements */
     bool grouped;
     struct assay_weights planes;
+    const struct stored_parts *parts;  /* of a joined tensor (joined.h); else NULL */
     enum assay_weight_encoder encoder; /* .assay: what chose the scales; else the number of them */
     int64_t view;                      /* GGUF: index into its views */
 };
@@ -59,6 +68,10 @@ struct weight_store {
     int64_t num_tensors;
     bool final_norms; /* offset norms are stored as 1 + w: use (F2) with them, not (F1) */
     bool f32_vectors; /* vectors and convolutions may be binary32 */
+    /* Memory beside the files that holds weights once the model is open to run; known of one that
+     * is open for its rows, too. */
+    int64_t copied_bytes;
+    struct joined_tensor *joined; /* joined.h */
     struct weight_container *container;
 };
 
@@ -92,6 +105,8 @@ int64_t weight_store_lower_bound(const struct weight_store *store, const char *n
 int64_t weight_store_find(const struct weight_store *store, const char *name);
 int64_t stored_rows(const struct stored_tensor *tensor);
 int64_t stored_columns(const struct stored_tensor *tensor);
+/* A bank of experts: by its name, since a convolution has three extents as well. */
+bool stored_is_bank(const struct stored_tensor *tensor);
 /* False for formats of which nothing is known but their size. */
 bool weight_store_has_rows(const struct weight_store *store, const struct stored_tensor *tensor);
 /* The row as binary32: exact for every format that has rows. */
@@ -108,5 +123,10 @@ ASSAY_MUST_USE assay_status store_open_assay(struct weight_store *store, bool *p
 ASSAY_MUST_USE assay_status store_open_gguf(struct weight_store *store, struct assay_error *error);
 /* Sorts tensors by name. */
 void weight_store_sort(struct weight_store *store);
+/* What is stored in other pieces than the model has (joined.h). */
+ASSAY_MUST_USE assay_status weight_store_join(struct weight_store *store,
+                                              const struct assay_model_config *config,
+                                              bool rows_only, struct assay_error *error);
+void weight_store_free_joined(struct weight_store *store);
 
 #endif

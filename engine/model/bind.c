@@ -290,7 +290,8 @@ static assay_status bind_banks(const struct binder *binder, const char *prefix,
     return BIND(binder, prefix, roles);
 }
 
-/* The other form, a tensor for each expert and matrix: checked only, no view of them is a bank. */
+/* The other form, a tensor for each expert and matrix: of safetensors the store has joined them, so
+ * they are those of an .assay folder. Checked only, no view of them is a bank. */
 static assay_status check_experts(const struct binder *binder, const char *prefix)
 {
     struct mlp_weights expert;
@@ -322,7 +323,7 @@ static assay_status bind_moe(const struct binder *binder, const char *prefix, bo
                           prefix,
                           "the layer's experts are stored one by one (%smlp.experts.0. and on), "
                           "expected the banks mlp.experts.gate_up_proj and mlp.experts.down_proj; "
-                          "use a release that has them",
+                          "convert the model again from its release",
                           prefix);
     return check_experts(binder, prefix);
 }

@@ -17,10 +17,12 @@ static const struct {
     {"qwen3_5_text", KIND_DENSE},
     {"qwen3_5_moe", KIND_MOE},
     {"qwen3_5_moe_text", KIND_MOE},
+    {"qwen3_next", KIND_MOE}, /* the same mathematics, other tensors (section 3.5) */
     {"Qwen3_5ForCausalLM", KIND_DENSE},
     {"Qwen3_5ForConditionalGeneration", KIND_DENSE},
     {"Qwen3_5MoeForCausalLM", KIND_MOE},
     {"Qwen3_5MoeForConditionalGeneration", KIND_MOE},
+    {"Qwen3NextForCausalLM", KIND_MOE},
 };
 
 /* What a config says about its kind: how many names said dense, and how many MoE. */
@@ -42,10 +44,11 @@ static assay_status vote(const struct config_source *source, const char *path, c
             votes->moe += names[i].kind == KIND_MOE;
             return ASSAY_OK;
         }
-    return config_refuse(source, ASSAY_E_UNSUPPORTED, path,
-                         "is \"%.64s\", which is not a text model of the qwen3_5 family; use a "
-                         "model with model_type qwen3_5, qwen3_5_moe or their _text forms",
-                         text);
+    return config_refuse(
+        source, ASSAY_E_UNSUPPORTED, path,
+        "is \"%.64s\", which is not a text model of the qwen3_5 family; use a "
+        "model with model_type qwen3_5, qwen3_5_moe, their _text forms, or qwen3_next",
+        text);
 }
 
 static assay_status vote_architectures(const struct config_source *level, struct votes *votes)

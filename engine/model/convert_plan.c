@@ -4,7 +4,8 @@
  */
 #include "model/convert_plan.h"
 
-/* Matrices as the recipe says; the rest in a format that holds every value. */
+/* Matrices as the recipe says, banks of experts bf16; the rest in a format that holds every value.
+ */
 static assay_status choose(struct recipe *recipe, enum assay_weight_encoder encoder,
                            const struct stored_tensor *tensor, struct convert_object *chosen,
                            struct assay_error *error)
@@ -17,7 +18,9 @@ static assay_status choose(struct recipe *recipe, enum assay_weight_encoder enco
         .tensor = tensor,
         .object = {.grouped = grouped,
                    .format = grouped ? rule->format : ASSAY_WEIGHT_BF16,
-                   .dtype = is_matrix || tensor->dtype == ASSAY_BF16 ? ASSAY_BF16 : ASSAY_F32,
+                   .dtype = is_matrix || stored_is_bank(tensor) || tensor->dtype == ASSAY_BF16
+                                ? ASSAY_BF16
+                                : ASSAY_F32,
                    .rows = stored_rows(tensor),
                    .columns = stored_columns(tensor)},
         .encoder = grouped && rule->encoder != ASSAY_NUM_WEIGHT_ENCODERS ? rule->encoder : encoder};

@@ -79,6 +79,11 @@ bool assay_model_can_run(const assay_model *model)
     return !model->rows_only;
 }
 
+int64_t assay_model_copied_bytes(const assay_model *model)
+{
+    return model->store.copied_bytes;
+}
+
 bool assay_model_final_norms(const assay_model *model)
 {
     return model->store.final_norms;

@@ -155,6 +155,9 @@ static void print_text(const struct findings *found, const struct inspect_option
     else
         printf("tokenizer         none: put tokenizer.json beside the file to run it\n");
     print_states(config);
+    if (assay_model_copied_bytes(found->model) > 0)
+        printf("memory            %lld bytes of weights are copied when it is opened to run\n",
+               (long long)assay_model_copied_bytes(found->model));
     inspect_print(&found->tensors);
 }
 
@@ -219,6 +222,7 @@ static int print_json(const struct findings *found)
     set_integer(sizes, "tensors", tensors->num_tensors);
     set_integer(sizes, "elements", tensors->elements);
     set_integer(sizes, "bytes", tensors->bytes);
+    set_integer(sizes, "copied_bytes", assay_model_copied_bytes(found->model));
     json_object_set_new(sizes, "formats", inspect_json_formats(tensors));
     json_object_set_new(root, "model", json_string(assay_model_dir(found->model)));
     if (found->digest[0] != '\0')
@@ -244,7 +248,6 @@ static int print_json(const struct findings *found)
     return complete ? flushed : TOOL_USAGE;
 }
 
-/* Rows are enough to look at a .gguf file: opening it to run copies what is stored otherwise. */
 static bool is_file(const char *path)
 {
     struct stat info;
@@ -266,8 +269,8 @@ static assay_status look(const struct inspect_options *options, struct findings 
                          struct assay_error *error)
 {
     const char *const path = options->model_dir;
-    assay_status status = is_file(path) ? assay_model_open_rows(path, &found->model, error)
-                                        : assay_model_open(path, &found->model, error);
+    /* Rows are enough to look at it: opening it to run copies what is stored otherwise. */
+    assay_status status = assay_model_open_rows(path, &found->model, error);
     if (status == ASSAY_OK)
         status = open_tokenizer(path, &found->tokenizer, error);
     if (status == ASSAY_OK && options->against != NULL)

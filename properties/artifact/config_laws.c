@@ -118,7 +118,7 @@ struct bad_rule {
 
 static const struct bad_rule bad_rules[] = {
     {{{"model_type", "\"qwen4_exp\""}}, ASSAY_E_UNSUPPORTED, "model_type"},
-    {{{"model_type", "\"qwen3_next\""}}, ASSAY_E_UNSUPPORTED, "model_type"},
+    {{{"model_type", "\"qwen3_moe\""}}, ASSAY_E_UNSUPPORTED, "model_type"},
     {{{"model_type", "3"}}, ASSAY_E_PARSE, "model_type"},
     {{{"model_type", NULL}, {"architectures", NULL}}, ASSAY_E_NOT_FOUND, "model_type"},
     {{{"model_type", NULL}, {"architectures", "[]"}}, ASSAY_E_NOT_FOUND, "model_type"},

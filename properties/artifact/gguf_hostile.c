@@ -29,7 +29,7 @@ struct bench {
     struct hostile_counts counts;
 };
 
-static void set_up(struct bench *bench)
+static void set_up(struct bench *bench, const struct model_sizes *sizes)
 {
     const struct gguf_style style = {.matrix_type = BF16};
     char *made = small_folder();
@@ -37,7 +37,7 @@ static void set_up(struct bench *bench)
 
     *bench = (struct bench){.dir = small_folder()};
     snprintf(bench->path, sizeof bench->path, "%s/%s", bench->dir, FILE_NAME);
-    sized_write(made, &sized_small);
+    sized_write(made, sizes);
     cr_assert(assay_model_open(made, &source, NULL) == ASSAY_OK);
     gguf_write(source, &style, &bench->image);
     assay_model_close(source);
@@ -310,7 +310,7 @@ Test(gguf, hostile, .timeout = 240)
 {
     struct bench bench;
 
-    set_up(&bench);
+    set_up(&bench, &sized_small);
     truncations(&bench);
     evil_sizes(&bench);
     wrapped_product(&bench);
@@ -322,6 +322,114 @@ Test(gguf, hostile, .timeout = 240)
     other_files(&bench);
     cr_log_info("%d hostile files refused, %d opened", bench.counts.refused, bench.counts.opened);
     cr_assert(bench.counts.refused > 5000 && bench.counts.opened == 0);
+    gguf_free(&bench.image);
+    small_remove(bench.dir);
+}
+
+/* ---- mixtures of experts --------------------------------------------------------------------- */
+
+/* The value of a key of 32 bits. */
+static uint8_t *value_of(struct bench *bench, const char *key)
+{
+    uint8_t *place = memmem(bench->image.bytes, bench->image.data, key, strlen(key));
+
+    cr_assert(place != NULL, "%s", key);
+    return place + strlen(key) + 4;
+}
+
+/* What the metadata says about experts, against the tensors and itself; as config.json names it. */
+static void evil_counts(struct bench *bench)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+        const char *field;
+    } cases[] = {
+        {"qwen35moe.expert_count", 0, "num_experts"},
+        {"qwen35moe.expert_count", 1, "num_experts_per_tok"},
+        {"qwen35moe.expert_count", 2, "blk.0.ffn_gate_exps.weight"},
+        {"qwen35moe.expert_count", 4, "blk.0.ffn_gate_exps.weight"},
+        {"qwen35moe.expert_count", 65536, "blk.0.ffn_gate_exps.weight"},
+        {"qwen35moe.expert_count", 65537, "num_experts"},
+        {"qwen35moe.expert_count", UINT32_MAX, "num_experts"},
+        {"qwen35moe.expert_used_count", 0, "num_experts_per_tok"},
+        {"qwen35moe.expert_used_count", 4, "num_experts_per_tok"},
+        {"qwen35moe.expert_feed_forward_length", 0, "moe_intermediate_size"},
+        {"qwen35moe.expert_feed_forward_length", 8, "blk.0.ffn_gate_exps.weight"},
+        {"qwen35moe.expert_feed_forward_length", INT32_MAX, "blk.0.ffn_gate_exps.weight"},
+        {"qwen35moe.expert_shared_feed_forward_length", 4, "blk.0.ffn_gate_shexp.weight"},
+        {"qwen35moe.expert_shared_feed_forward_length", UINT32_MAX,
+         "shared_expert_intermediate_size"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t *place = value_of(bench, cases[i].key);
+        const uint64_t valid = load(place, 4);
+        store(place, cases[i].value, 4);
+        refuse(bench, bench->image.bytes, bench->image.size, cases[i].key, cases[i].field);
+        store(place, valid, 4);
+    }
+}
+
+/* Every extent of every bank with every evil value; and extents whose product wraps around 2^64 to
+ * the size of the tensor, or is that size in another shape. */
+static void evil_banks(struct bench *bench)
+{
+    struct gguf_image *image = &bench->image;
+    size_t first = 0;
+    int num_banks = 0;
+
+    for (int i = 0; i < image->num_tensors; i++) {
+        const struct gguf_written *t = &image->tensors[i];
+        while (image->fields[first].kind != GGUF_FIELD_RANK)
+            first++;
+        const struct gguf_field *rank = &image->fields[first++];
+        if (t->rank != 3)
+            continue;
+        num_banks++;
+        for (int d = 0; d < 3; d++) {
+            uint8_t *place = image->bytes + rank->at + 4 + 8 * d;
+            for (size_t j = 0; j < sizeof evil / sizeof *evil; j++) {
+                store(place, evil[j], 8);
+                refuse(bench, image->bytes, image->size, "an extent", t->name);
+            }
+            store(place, t->ne[d], 8);
+        }
+        uint8_t *place = image->bytes + rank->at + 4;
+        store(place + 16, t->ne[2] + (UINT64_C(1) << 61), 8);
+        refuse(bench, image->bytes, image->size, "a product that wraps around", t->name);
+        store(place + 8, t->ne[1] * t->ne[2], 8);
+        store(place + 16, 1, 8);
+        refuse(bench, image->bytes, image->size, "experts as rows", t->name);
+        store(place + 8, t->ne[2], 8);
+        store(place + 16, t->ne[1], 8);
+        refuse(bench, image->bytes, image->size, "extents exchanged", t->name);
+        store(place + 8, t->ne[1], 8);
+        store(place + 16, t->ne[2], 8);
+    }
+    cr_assert(num_banks == 9, "%d banks", num_banks);
+}
+
+static void evil_names(struct bench *bench)
+{
+    overwrite(bench, "qwen35moe.expert_count", "qwen35moe.expert_c0unt", "expert_count");
+    overwrite(bench, "qwen35moe.expert_used_count", "qwen35moe.expert_us3d_count",
+              "expert_used_count");
+    overwrite(bench, "blk.0.ffn_gate_exps", "blk.0.ffn_gate_3xps", "blk.0.ffn_gate_exps.weight");
+    overwrite(bench, "blk.0.ffn_up_exps", "blk.0.ffn_up_3xps", "blk.0.ffn_up_exps.weight");
+    overwrite(bench, "blk.2.ffn_down_exps", "blk.2.ffn_down_3xps", "blk.2.ffn_down_exps.weight");
+    overwrite(bench, "blk.1.ffn_gate_inp.w", "blk.1.ffn_gate_imp.w", "blk.1.ffn_gate_inp.weight");
+}
+
+Test(gguf, hostile_mixture)
+{
+    struct bench bench;
+
+    set_up(&bench, &sized_small_mixture);
+    evil_counts(&bench);
+    evil_banks(&bench);
+    evil_names(&bench);
+    cr_assert(bench.counts.refused > 500 && bench.counts.opened == 0);
     gguf_free(&bench.image);
     small_remove(bench.dir);
 }

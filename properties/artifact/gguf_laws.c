@@ -16,84 +16,15 @@
 #include <assay/session.h>
 #include <assay/testing.h>
 
+#include "gguf_compare.h"
 #include "gguf_writer.h"
 #include "oracle_formats.h"
 #include "sized_model.h"
 #include "small_model.h"
 
-#define FILE_NAME   "model.gguf"
 #define TINY_HYBRID ASSAY_GOLDEN_DIR "/models/tiny-hybrid"
 
 enum { F32 = 0, F16 = 1, Q4_0 = 2, Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14, BF16 = 30 };
-
-static struct assay_error last_error;
-
-static assay_model *open_source(const char *dir)
-{
-    assay_model *model = NULL;
-
-    assay_error_clear(&last_error);
-    cr_assert(assay_model_open(dir, &model, &last_error) == ASSAY_OK, "%s: %s", last_error.what,
-              last_error.message);
-    return model;
-}
-
-/* Opens the image as a file; NULL when it is refused. */
-static assay_model *open_image(const char *dir, const struct gguf_image *image, bool rows_only)
-{
-    assay_model *model = NULL;
-    char path[1024];
-
-    snprintf(path, sizeof path, "%s/%s", dir, FILE_NAME);
-    small_write(dir, FILE_NAME, image->bytes, image->size);
-    assay_error_clear(&last_error);
-    const assay_status status = rows_only ? assay_model_open_rows(path, &model, &last_error)
-                                          : assay_model_open(path, &model, &last_error);
-    cr_assert((status == ASSAY_OK) == (model != NULL));
-    return model;
-}
-
-static bool is_offset_norm(const char *name)
-{
-    const size_t length = strlen(name);
-    return strstr(name, "norm") != NULL && strstr(name, "linear_attn.norm") == NULL && length > 7 &&
-           strcmp(name + length - 7, ".weight") == 0;
-}
-
-static float *row_of(const assay_model *model, int64_t index, int64_t row, int64_t columns)
-{
-    float *values = malloc((size_t)columns * sizeof *values);
-    cr_assert(values != NULL);
-    cr_assert(assay_model_read_row(model, index, row, values, NULL) == ASSAY_OK);
-    return values;
-}
-
-/* Tensors of `source` that `read` does not have with the same shape and values; offset norms as
- * 1 + w. */
-static int count_differences(const assay_model *source, const assay_model *read)
-{
-    int differences = 0;
-
-    cr_assert(assay_model_num_tensors(source) == assay_model_num_tensors(read));
-    for (int64_t i = 0; i < assay_model_num_tensors(source); i++) {
-        struct assay_stored a, b;
-        bool same;
-        assay_model_stored_at(source, i, &a);
-        same = assay_model_stored_at(read, assay_model_find(read, a.name), &b) &&
-               a.rank == b.rank && memcmp(a.extent, b.extent, sizeof a.extent) == 0;
-        for (int64_t row = 0; row < a.rows && same; row++) {
-            float *x = row_of(source, i, row, a.columns);
-            float *y = row_of(read, assay_model_find(read, a.name), row, a.columns);
-            for (int64_t k = 0; k < a.columns && is_offset_norm(a.name); k++)
-                x[k] = 1.0f + x[k];
-            same = memcmp(x, y, (size_t)a.columns * sizeof *x) == 0;
-            free(x);
-            free(y);
-        }
-        differences += !same;
-    }
-    return differences;
-}
 
 /* What the metadata says about stops is another matter than what config.json says. */
 static void check_config(const assay_model *source, const assay_model *read)
@@ -127,18 +58,18 @@ static void check_matrices(const assay_model *source, const assay_model *read)
 static void round_trip(const char *source_dir, const char *dir, size_t num_types)
 {
     static const uint32_t types[] = {BF16, F32, F16};
-    assay_model *source = open_source(source_dir);
+    assay_model *source = gguf_source(source_dir);
 
     for (size_t i = 0; i < num_types; i++) {
         const struct gguf_style style = {.matrix_type = types[i], .alignment = i == 1 ? 64 : 0};
         struct gguf_image image;
         gguf_write(source, &style, &image);
-        assay_model *read = open_image(dir, &image, false);
-        cr_assert(read != NULL, "%s: %s: %s", last_error.where, last_error.what,
-                  last_error.message);
+        assay_model *read = gguf_opened(dir, &image, false);
+        cr_assert(read != NULL, "%s: %s: %s", gguf_error.where, gguf_error.what,
+                  gguf_error.message);
         cr_assert(assay_model_final_norms(read) && !assay_model_final_norms(source));
         check_config(source, read);
-        cr_assert(count_differences(source, read) == 0, "%s, type %u", source_dir, types[i]);
+        cr_assert(gguf_differences(source, read) == 0, "%s, type %u", source_dir, types[i]);
         check_matrices(source, read);
         assay_model_close(read);
         gguf_free(&image);
@@ -190,7 +121,7 @@ static void check_tensor(const assay_model *read, const char *name, const struct
     const size_t row_bytes = (size_t)columns / (size_t)block.values * (size_t)block.bytes;
 
     for (int64_t row = 0; row < rows; row++) {
-        float *values = row_of(read, assay_model_find(read, name), row, columns);
+        float *values = gguf_row_of(read, assay_model_find(read, name), row, columns);
         int64_t at = row;
         if (strstr(name, "in_proj_qkv") != NULL)
             at = tiled(c, row, keys, dv);
@@ -227,28 +158,28 @@ Test(gguf, blocks)
     char *dir = small_folder(), *made = small_folder();
 
     sized_write(made, &sized_wide);
-    assay_model *source = open_source(made);
+    assay_model *source = gguf_source(made);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         const struct gguf_style style = {.matrix_type = types[i]};
         struct gguf_image image;
         struct assay_weights weights;
         gguf_write(source, &style, &image);
-        assay_model *read = open_image(dir, &image, true);
-        cr_assert(read != NULL, "%s: %s", last_error.what, last_error.message);
+        assay_model *read = gguf_opened(dir, &image, true);
+        cr_assert(read != NULL, "%s: %s", gguf_error.what, gguf_error.message);
         cr_assert_not(assay_model_can_run(read));
         check_blocks(source, read, &image);
         assay_model_close(read);
-        read = open_image(dir, &image, false);
+        read = gguf_opened(dir, &image, false);
         cr_assert((read != NULL) == (types[i] == Q8_0), "type %u: %s", types[i],
-                  last_error.message);
+                  gguf_error.message);
         if (read != NULL) {
             check_blocks(source, read, &image);
             cr_assert(assay_model_weights(read, "lm_head.weight", &weights));
             cr_assert(weights.format == ASSAY_WEIGHT_Q8G32);
         } else {
-            cr_assert(last_error.status == ASSAY_E_FORMAT);
-            cr_assert(strstr(last_error.message, "assay convert") != NULL, "%s",
-                      last_error.message);
+            cr_assert(gguf_error.status == ASSAY_E_FORMAT);
+            cr_assert(strstr(gguf_error.message, "assay convert") != NULL, "%s",
+                      gguf_error.message);
         }
         assay_model_close(read);
         gguf_free(&image);
@@ -278,16 +209,16 @@ Test(gguf, no_rounding)
     char *dir = small_folder(), *made = small_folder();
 
     sized_write(made, &sized_wide);
-    assay_model *source = open_source(made);
+    assay_model *source = gguf_source(made);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         const struct gguf_style style = {.matrix_type = changes[i].type};
         struct gguf_image image;
         gguf_write(source, &style, &image);
         image.bytes[place_in_file(&image, "blk.1.attn_k.weight") + changes[i].at] = changes[i].byte;
-        cr_assert_null(open_image(dir, &image, false));
-        cr_assert(last_error.status == ASSAY_E_FORMAT);
-        cr_assert_str_eq(last_error.what, "model.layers.1.self_attn.k_proj.weight");
-        assay_model *read = open_image(dir, &image, true);
+        cr_assert_null(gguf_opened(dir, &image, false));
+        cr_assert(gguf_error.status == ASSAY_E_FORMAT);
+        cr_assert_str_eq(gguf_error.what, "model.layers.1.self_attn.k_proj.weight");
+        assay_model *read = gguf_opened(dir, &image, true);
         cr_assert(read != NULL);
         if (changes[i].type == Q8_0)
             check_blocks(source, read, &image);
@@ -310,16 +241,16 @@ Test(gguf, open_faults)
     assay_status status = ASSAY_E_MEMORY;
 
     sized_write(made, &sized_small);
-    assay_model *source = open_source(made), *model = NULL;
+    assay_model *source = gguf_source(made), *model = NULL;
     gguf_write(source, &style, &image);
     assay_model_close(source);
-    assay_model_close(open_image(dir, &image, false));
+    assay_model_close(gguf_opened(dir, &image, false));
     char path[1024];
-    snprintf(path, sizeof path, "%s/%s", dir, FILE_NAME);
+    snprintf(path, sizeof path, "%s/%s", dir, GGUF_FILE);
     while (status != ASSAY_OK && n < MAX_STEPS) {
         assay_fault_after(++n);
-        assay_error_clear(&last_error);
-        status = assay_model_open(path, &model, &last_error);
+        assay_error_clear(&gguf_error);
+        status = assay_model_open(path, &model, &gguf_error);
         cr_assert(assay_fault_happened() == (status != ASSAY_OK), "step %lld", (long long)n);
         cr_assert(status == ASSAY_OK || status == ASSAY_E_MEMORY || status == ASSAY_E_IO,
                   "step %lld: %s", (long long)n, assay_status_name(status));
@@ -346,15 +277,15 @@ Test(gguf, faults)
     struct model_sizes sizes = sized_small;
     sizes.hidden = 48;
     sized_write(made, &sizes);
-    assay_model *source = open_source(made);
-    for (int fault = 0; fault < GGUF_NUM_FAULTS; fault++) {
+    assay_model *source = gguf_source(made);
+    for (int fault = 0; fault < GGUF_FIRST_MIXTURE_FAULT; fault++) {
         const struct gguf_style style = {.matrix_type = BF16, .fault = (enum gguf_fault)fault};
         struct gguf_image image;
         gguf_write(source, &style, &image);
-        assay_model *read = open_image(dir, &image, false);
-        const int differences = read != NULL ? count_differences(source, read) : 0;
+        assay_model *read = gguf_opened(dir, &image, false);
+        const int differences = read != NULL ? gguf_differences(source, read) : 0;
         cr_log_info("%s: %s, %d tensors differ", gguf_fault_meaning(style.fault),
-                    read == NULL ? last_error.message : "opened", differences);
+                    read == NULL ? gguf_error.message : "opened", differences);
         if (fault == GGUF_FAULT_NONE)
             cr_assert(read != NULL && differences == 0);
         else
@@ -384,9 +315,9 @@ static float *logits_of(assay_context *context, const assay_model *model)
 
     for (int i = 0; i < NUM_IDS; i++)
         ids[i] = (37 * i + 11) % 2000;
-    cr_assert(assay_session_create(context, model, NULL, &session, &last_error) == ASSAY_OK);
+    cr_assert(assay_session_create(context, model, NULL, &session, &gguf_error) == ASSAY_OK);
     cr_assert(assay_session_forward(session, ids, NUM_IDS, ASSAY_LOGITS_LAST, logits,
-                                    &last_error) == ASSAY_OK);
+                                    &gguf_error) == ASSAY_OK);
     assay_session_destroy(session);
     return logits;
 }
@@ -398,14 +329,14 @@ Test(gguf, same_network)
     const struct assay_context_options options = assay_context_defaults();
     const struct gguf_style style = {.matrix_type = BF16};
     char *dir = small_folder();
-    assay_model *source = open_source(TINY_HYBRID);
+    assay_model *source = gguf_source(TINY_HYBRID);
     assay_context *context = NULL;
     struct gguf_image image;
     double error = 0, size = 0;
 
     cr_assert(assay_context_create(&options, &context, NULL) == ASSAY_OK);
     gguf_write(source, &style, &image);
-    assay_model *read = open_image(dir, &image, false);
+    assay_model *read = gguf_opened(dir, &image, false);
     cr_assert(read != NULL);
     float *expected = logits_of(context, source), *found = logits_of(context, read);
     for (int64_t i = 0; i < assay_model_config(source)->vocab_size; i++) {

@@ -31,6 +31,8 @@ const char *gguf_fault_meaning(enum gguf_fault fault)
 
 enum part {
     MATRIX,
+    BANK,
+    ROUTER,
     VECTOR,
     OFFSET_NORM,
     GATED_NORM,
@@ -49,6 +51,13 @@ static const struct {
 } names[] = {
     {"input_layernorm.weight", "attn_norm.weight", OFFSET_NORM},
     {"post_attention_layernorm.weight", "post_attention_norm.weight", OFFSET_NORM},
+    {"mlp.gate.weight", "ffn_gate_inp.weight", ROUTER},
+    {"mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", BANK},
+    {"mlp.experts.down_proj", "ffn_down_exps.weight", BANK},
+    {"mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight", ROUTER},
+    {"mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight", MATRIX},
+    {"mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight", MATRIX},
+    {"mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight", MATRIX},
     {"mlp.gate_proj.weight", "ffn_gate.weight", MATRIX},
     {"mlp.up_proj.weight", "ffn_up.weight", MATRIX},
     {"mlp.down_proj.weight", "ffn_down.weight", MATRIX},
@@ -88,6 +97,9 @@ struct writer {
     struct gguf_image *image;
     FILE *stream;
     size_t room; /* for fields */
+    const char *architecture;
+    int num_keys;
+    float *values[GGUF_MAX_WRITTEN]; /* of image->tensors */
 };
 
 /* Heads of `run` values, `outer` times: the one of key head g and number j goes to j * Hk + g. */
@@ -100,7 +112,7 @@ static void tile(const struct writer *writer, float *values, int64_t outer, int6
     float *copy = malloc(bytes);
 
     cr_assert(copy != NULL);
-    for (int64_t o = 0; o < outer && fault != GGUF_FAULT_NO_TILE; o++) {
+    for (int64_t o = 0; o < outer && !writer->style->is_next && fault != GGUF_FAULT_NO_TILE; o++) {
         float *heads = values + o * count * run;
         memcpy(copy, heads, bytes);
         for (int64_t g = 0; g < keys; g++)
@@ -221,6 +233,7 @@ static void put_text(struct writer *writer, const char *text)
 
 static void put_key(struct writer *writer, const char *key, uint32_t type)
 {
+    writer->num_keys++;
     put_text(writer, key);
     put_field(writer, GGUF_FIELD_TYPE, type, 4);
 }
@@ -229,7 +242,7 @@ static void put_u32(struct writer *writer, const char *key, int64_t value)
 {
     char name[96];
 
-    snprintf(name, sizeof name, "qwen35.%s", key);
+    snprintf(name, sizeof name, "%s.%s", writer->architecture, key);
     put_key(writer, name, TYPE_U32);
     put(writer, (uint64_t)value, 4);
 }
@@ -241,28 +254,70 @@ static void put_f32(struct writer *writer, const char *key, double value)
     uint32_t bits;
 
     memcpy(&bits, &narrow, sizeof bits);
-    snprintf(name, sizeof name, "qwen35.%s", key);
+    snprintf(name, sizeof name, "%s.%s", writer->architecture, key);
     put_key(writer, name, TYPE_F32);
     put(writer, bits, 4);
 }
 
-enum { NUM_KEYS = 23 };
+static void put_sections(struct writer *writer)
+{
+    char name[96];
 
+    snprintf(name, sizeof name, "%s.rope.dimension_sections", writer->architecture);
+    put_key(writer, name, TYPE_ARRAY);
+    put_field(writer, GGUF_FIELD_TYPE, TYPE_I32, 4);
+    put_field(writer, GGUF_FIELD_COUNT, 4, 8);
+    for (int i = 0; i < 4; i++)
+        put(writer, i < 3 ? (uint64_t)writer->config->mrope_section[i] : 0, 4);
+}
+
+static void put_experts(struct writer *writer)
+{
+    const struct assay_model_config *c = writer->config;
+    const bool too_many = writer->style->fault == GGUF_FAULT_USED_COUNT;
+
+    put_u32(writer, "expert_count", c->num_experts);
+    put_u32(writer, "expert_used_count", too_many ? c->num_experts + 1 : c->experts_per_token);
+    put_u32(writer, "expert_feed_forward_length", c->expert_size);
+    put_u32(writer, "expert_shared_feed_forward_length", c->shared_expert_size);
+    if (writer->style->fault == GGUF_FAULT_SIGMOID)
+        put_u32(writer, "expert_gating_func", 2);
+    if (writer->style->fault == GGUF_FAULT_NOT_ONE)
+        put_u32(writer, "expert_weights_norm", 0);
+}
+
+static void put_vocabulary(struct writer *writer)
+{
+    const struct assay_model_config *c = writer->config;
+
+    put_key(writer, "tokenizer.ggml.tokens", TYPE_ARRAY);
+    put_field(writer, GGUF_FIELD_TYPE, TYPE_STRING, 4);
+    put_field(writer, GGUF_FIELD_COUNT, 3, 8);
+    put_text(writer, "a");
+    put_text(writer, "");
+    put_text(writer, "bcd");
+    put_key(writer, "tokenizer.ggml.eos_token_id", TYPE_U32);
+    put(writer, (uint64_t)(c->num_stop_tokens > 0 ? c->stop_tokens[0] : 1), 4);
+}
+
+/* The stock converter writes rope.dimension_sections where positions have three axes. */
 static void put_metadata(struct writer *writer)
 {
     const struct assay_model_config *c = writer->config;
     const uint32_t alignment = writer->style->alignment;
+    const bool is_next = writer->style->is_next;
     const bool no_mtp = writer->style->fault == GGUF_FAULT_COUNT_MTP;
+    const int64_t mtp = is_next ? 0 : c->num_mtp_layers;
     int64_t interval = 1;
 
     while (c->layers[interval - 1] != ASSAY_LAYER_FULL)
         interval++;
     put_key(writer, "general.architecture", TYPE_STRING);
-    put_text(writer, "qwen35");
+    put_text(writer, writer->architecture);
     put_key(writer, "general.alignment", TYPE_U32);
     put_field(writer, GGUF_FIELD_ALIGNMENT, alignment > 0 ? alignment : DEFAULT_ALIGNMENT, 4);
-    put_u32(writer, "block_count", c->num_layers + (no_mtp ? 0 : c->num_mtp_layers));
-    put_u32(writer, "nextn_predict_layers", c->num_mtp_layers);
+    put_u32(writer, "block_count", c->num_layers + (no_mtp ? 0 : mtp));
+    put_u32(writer, "nextn_predict_layers", mtp);
     put_u32(writer, "context_length", c->max_positions);
     put_u32(writer, "embedding_length", c->hidden_size);
     put_u32(writer, "feed_forward_length", c->intermediate_size);
@@ -272,11 +327,8 @@ static void put_metadata(struct writer *writer)
     put_u32(writer, "attention.value_length", c->head_dim);
     put_f32(writer, "attention.layer_norm_rms_epsilon", c->rms_eps);
     put_u32(writer, "rope.dimension_count", c->rotary_dim);
-    put_key(writer, "qwen35.rope.dimension_sections", TYPE_ARRAY);
-    put_field(writer, GGUF_FIELD_TYPE, TYPE_I32, 4);
-    put_field(writer, GGUF_FIELD_COUNT, 4, 8);
-    for (int i = 0; i < 4; i++)
-        put(writer, i < 3 ? (uint64_t)c->mrope_section[i] : 0, 4);
+    if (!is_next)
+        put_sections(writer);
     put_f32(writer, "rope.freq_base", c->rope_theta);
     put_u32(writer, "full_attention_interval", interval);
     put_u32(writer, "ssm.conv_kernel", c->conv_taps);
@@ -284,14 +336,11 @@ static void put_metadata(struct writer *writer)
     put_u32(writer, "ssm.group_count", c->linear_key_heads);
     put_u32(writer, "ssm.time_step_rank", c->linear_value_heads);
     put_u32(writer, "ssm.inner_size", c->linear_value_heads * c->linear_value_dim);
-    put_key(writer, "tokenizer.ggml.tokens", TYPE_ARRAY);
-    put_field(writer, GGUF_FIELD_TYPE, TYPE_STRING, 4);
-    put_field(writer, GGUF_FIELD_COUNT, 3, 8);
-    put_text(writer, "a");
-    put_text(writer, "");
-    put_text(writer, "bcd");
-    put_key(writer, "tokenizer.ggml.eos_token_id", TYPE_U32);
-    put(writer, (uint64_t)(c->num_stop_tokens > 0 ? c->stop_tokens[0] : 1), 4);
+    if (writer->style->fault == GGUF_FAULT_SAYS_TILED)
+        put_u32(writer, "ssm.v_head_reordered", 1);
+    if (c->is_moe)
+        put_experts(writer);
+    put_vocabulary(writer);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -331,33 +380,235 @@ static enum part find_name(const struct writer *writer, const char *name, char g
     return MATRIX;
 }
 
-/* The model's tensor, transformed; the caller frees it. */
-static float *take_values(const struct writer *writer, const assay_model *model, int64_t index,
-                          struct gguf_written *written)
-{
-    struct assay_stored stored;
+/* ---- tensors of the file --------------------------------------------------------------------- */
 
-    cr_assert(assay_model_stored_at(model, index, &stored));
-    float *values = malloc((size_t)(stored.rows * stored.columns) * sizeof *values);
+static struct gguf_written *append(struct writer *writer, const char *name, uint32_t type,
+                                   float *values)
+{
+    struct gguf_image *image = writer->image;
+
+    cr_assert(image->num_tensors < GGUF_MAX_WRITTEN);
+    writer->values[image->num_tensors] = values;
+    struct gguf_written *written = &image->tensors[image->num_tensors++];
+    *written = (struct gguf_written){.type = type, .rank = 1, .ne = {1, 1, 1, 1}};
+    snprintf(written->name, sizeof written->name, "%s", name);
+    return written;
+}
+
+static uint64_t count_of(const struct gguf_written *t)
+{
+    return t->ne[0] * t->ne[1] * t->ne[2];
+}
+
+/* The tensor `suffix` of the layer that `name` is of; the caller frees it. */
+static float *read_values(const assay_model *model, const char *name, const char *suffix,
+                          struct assay_stored *stored)
+{
+    const char *layer = strstr(name, "layers.");
+    char other[128];
+
+    if (suffix != NULL)
+        snprintf(other, sizeof other, "%.*s%s", (int)(strchr(layer + 7, '.') + 1 - name), name,
+                 suffix);
+    const int64_t index = assay_model_find(model, suffix != NULL ? other : name);
+    cr_assert(assay_model_stored_at(model, index, stored), "%s", name);
+    float *values = malloc((size_t)(stored->rows * stored->columns) * sizeof *values);
     cr_assert(values != NULL);
-    for (int64_t row = 0; row < stored.rows; row++)
-        cr_assert(assay_model_read_row(model, index, row, values + row * stored.columns, NULL) ==
+    for (int64_t row = 0; row < stored->rows; row++)
+        cr_assert(assay_model_read_row(model, index, row, values + row * stored->columns, NULL) ==
                   ASSAY_OK);
-    const enum part part = find_name(writer, stored.name, written->name);
-    const char *stem = strrchr(written->name, '.') - 1;
-    while (stem > written->name && stem[-1] != '.')
-        stem--;
-    transform(writer, part, stem, values, stored.rows, stored.columns);
-    written->rank = stored.rank == 1 ? 1 : 2;
-    written->ne[0] = (uint64_t)stored.columns;
-    written->ne[1] = (uint64_t)stored.rows;
-    written->type = stored.rank == 2 ? writer->style->matrix_type : TENSOR_F32;
-    if (writer->style->fault == GGUF_FAULT_SWAP_EXTENTS && written->rank == 2) {
-        written->ne[0] = (uint64_t)stored.rows;
-        written->ne[1] = (uint64_t)stored.columns;
-    }
     return values;
 }
+
+/* Groups of `run` values of each of `count` experts, from one array to another. */
+static void copy_experts(float *to, int64_t to_step, const float *from, int64_t from_step,
+                         int64_t run, int64_t count)
+{
+    for (int64_t e = 0; e < count; e++)
+        memcpy(to + e * to_step, from + e * from_step, (size_t)run * sizeof *to);
+}
+
+static void reverse_experts(float *values, int64_t experts, int64_t size)
+{
+    float *copy = malloc((size_t)(experts * size) * sizeof *copy);
+
+    cr_assert(copy != NULL);
+    for (int64_t e = 0; e < experts; e++)
+        memcpy(copy + (experts - 1 - e) * size, values + e * size, (size_t)size * sizeof *copy);
+    memcpy(values, copy, (size_t)(experts * size) * sizeof *copy);
+    free(copy);
+}
+
+/* Within each expert: the first gate row, the first up row, the second gate row and so on. */
+static void pair_rows(float *values, int64_t experts, int64_t rows, int64_t columns)
+{
+    float *copy = malloc((size_t)(rows * columns) * sizeof *copy);
+
+    cr_assert(copy != NULL);
+    for (int64_t e = 0; e < experts; e++, values += rows * columns) {
+        memcpy(copy, values, (size_t)(rows * columns) * sizeof *copy);
+        for (int64_t row = 0; row < rows; row++)
+            memcpy(values + row * columns, copy + (row / 2 + row % 2 * (rows / 2)) * columns,
+                   (size_t)columns * sizeof *copy);
+    }
+    free(copy);
+}
+
+static void append_bank(struct writer *writer, const char *name, uint32_t type, float *values,
+                        int64_t rows, int64_t columns)
+{
+    const int64_t experts = writer->config->num_experts;
+    const bool wrong = writer->style->fault == GGUF_FAULT_EXPERT_EXTENTS;
+    struct gguf_written *t = append(writer, name, type, values);
+
+    t->rank = 3;
+    t->ne[0] = (uint64_t)columns;
+    t->ne[1] = (uint64_t)(wrong ? experts : rows);
+    t->ne[2] = (uint64_t)(wrong ? rows : experts);
+}
+
+/* A bank of gate and one of up, of one of both; values is taken. */
+static void append_gate_up(struct writer *writer, const char *fused, float *values)
+{
+    const struct assay_model_config *c = writer->config;
+    const struct gguf_style *style = writer->style;
+    const int64_t experts = c->num_experts, half = c->expert_size * c->hidden_size;
+    const size_t bytes = (size_t)(experts * half) * sizeof(float);
+    const bool exchanged = style->fault == GGUF_FAULT_EXPERT_GATE_UP;
+    float *gate = malloc(bytes), *up = malloc(bytes);
+    char name[64];
+
+    cr_assert(gate != NULL && up != NULL);
+    copy_experts(gate, half, values + (exchanged ? half : 0), 2 * half, half, experts);
+    copy_experts(up, half, values + (exchanged ? 0 : half), 2 * half, half, experts);
+    if (style->fused_experts) {
+        copy_experts(values, 2 * half, gate, half, half, experts);
+        copy_experts(values + half, 2 * half, up, half, half, experts);
+        free(gate);
+        free(up);
+        append_bank(writer, fused, style->matrix_type, values, 2 * c->expert_size, c->hidden_size);
+        return;
+    }
+    free(values);
+    const int stem = (int)(strstr(fused, "ffn_") - fused);
+    snprintf(name, sizeof name, "%.*sffn_gate_exps.weight", stem, fused);
+    append_bank(writer, name, style->matrix_type, gate, c->expert_size, c->hidden_size);
+    snprintf(name, sizeof name, "%.*sffn_up_exps.weight", stem, fused);
+    if (style->fault == GGUF_FAULT_NO_UP_EXPERTS)
+        free(up);
+    else
+        append_bank(writer, name, style->up_type != 0 ? style->up_type : style->matrix_type, up,
+                    c->expert_size, c->hidden_size);
+}
+
+/* `count` runs of rows a key head from each of two tensors, after one another in the head's block.
+ */
+static void put_blocks_of(const struct writer *writer, float *to, const float *const from[],
+                          const int64_t run[], int num_parts)
+{
+    const int64_t keys = writer->config->linear_key_heads;
+    const bool flat = writer->style->fault == GGUF_FAULT_BLOCKS_FLAT;
+
+    for (int p = 0; p < num_parts && flat; to += keys * run[p], p++)
+        memcpy(to, from[p], (size_t)(keys * run[p]) * sizeof *to);
+    for (int64_t g = 0; g < keys && !flat; g++)
+        for (int p = 0; p < num_parts; to += run[p], p++)
+            memcpy(to, from[p] + g * run[p], (size_t)run[p] * sizeof *to);
+}
+
+/* b and a, or q, k, v and z, in blocks of a key head (3.5). */
+static void append_packed(struct writer *writer, const assay_model *model, const char *name,
+                          bool is_input)
+{
+    const struct assay_model_config *c = writer->config;
+    const int64_t keys = c->linear_key_heads, ratio = c->linear_value_heads / keys;
+    const int64_t hidden = c->hidden_size, dk = c->linear_key_dim * hidden;
+    const int64_t heads = is_input ? ratio * c->linear_value_dim * hidden : ratio * hidden;
+    const int64_t block = is_input ? 2 * dk + 2 * heads : 2 * heads;
+    struct assay_stored stored;
+    char gguf[64];
+
+    float *first = read_values(
+        model, name, is_input ? "linear_attn.in_proj_qkv.weight" : "linear_attn.in_proj_b.weight",
+        &stored);
+    float *last = read_values(
+        model, name, is_input ? "linear_attn.in_proj_z.weight" : "linear_attn.in_proj_a.weight",
+        &stored);
+    float *values = malloc((size_t)(keys * block) * sizeof *values);
+    cr_assert(values != NULL);
+    const float *const input[] = {first, first + keys * dk, first + 2 * keys * dk, last};
+    const float *const rates[] = {first, last};
+    put_blocks_of(writer, values, is_input ? input : rates,
+                  is_input ? (const int64_t[]){dk, dk, heads, heads}
+                           : (const int64_t[]){heads, heads},
+                  is_input ? 4 : 2);
+    free(first);
+    free(last);
+    snprintf(gguf, sizeof gguf, "blk.%ld.%s", strtol(strstr(name, "layers.") + 7, NULL, 10),
+             is_input ? "ssm_in.weight" : "ssm_ba.weight");
+    struct gguf_written *t = append(writer, gguf, writer->style->matrix_type, values);
+    t->rank = 2;
+    t->ne[0] = (uint64_t)hidden;
+    t->ne[1] = (uint64_t)(keys * block / hidden);
+}
+
+/* True when the tensor is part of another one, or left out. */
+static bool is_elsewhere(struct writer *writer, const assay_model *model, const char *name)
+{
+    const struct gguf_style *style = writer->style;
+
+    if (!style->is_next)
+        return false;
+    if (ends_in(name, "in_proj_b.weight"))
+        append_packed(writer, model, name, false);
+    if (style->is_old_next && ends_in(name, "in_proj_qkv.weight"))
+        append_packed(writer, model, name, true);
+    return strncmp(name, "mtp.", 4) == 0 || ends_in(name, "in_proj_b.weight") ||
+           ends_in(name, "in_proj_a.weight") ||
+           (style->is_old_next &&
+            (ends_in(name, "in_proj_qkv.weight") || ends_in(name, "in_proj_z.weight")));
+}
+
+/* The model's tensor, transformed, as one of the file, or as two. */
+static void append_tensor(struct writer *writer, const assay_model *model, int64_t index)
+{
+    const enum gguf_fault fault = writer->style->fault;
+    const int64_t experts = writer->config->num_experts;
+    struct assay_stored stored;
+    char name[64];
+
+    cr_assert(assay_model_stored_at(model, index, &stored));
+    if (is_elsewhere(writer, model, stored.name))
+        return;
+    const enum part part = find_name(writer, stored.name, name);
+    float *values = read_values(model, stored.name, NULL, &stored);
+    const char *stem = strrchr(name, '.') - 1;
+    while (stem > name && stem[-1] != '.')
+        stem--;
+    transform(writer, part, stem, values, stored.rows, stored.columns);
+    if (part == BANK && fault == GGUF_FAULT_EXPERTS_REVERSED)
+        reverse_experts(values, experts, stored.rows / experts * stored.columns);
+    if (part == BANK && ends_in(stored.name, "gate_up_proj")) {
+        if (fault == GGUF_FAULT_EXPERT_PAIRS)
+            pair_rows(values, experts, stored.rows / experts, stored.columns);
+        append_gate_up(writer, name, values);
+        return;
+    }
+    if (part == BANK) {
+        append_bank(writer, name, writer->style->matrix_type, values, stored.rows / experts,
+                    stored.columns);
+        return;
+    }
+    const bool is_matrix = stored.rank == 2 && part != ROUTER;
+    struct gguf_written *t =
+        append(writer, name, is_matrix ? writer->style->matrix_type : TENSOR_F32, values);
+    const bool swap = fault == GGUF_FAULT_SWAP_EXTENTS;
+    t->rank = stored.rank == 1 || (part == ROUTER && stored.rows == 1) ? 1 : 2;
+    t->ne[0] = (uint64_t)(swap && t->rank == 2 ? stored.rows : stored.columns);
+    t->ne[1] = (uint64_t)(swap && t->rank == 2 ? stored.columns : stored.rows);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* Any bytes are valid blocks but for scales, which are kept finite and moderate. */
 static void put_blocks(struct writer *writer, uint32_t type, uint64_t count)
@@ -397,13 +648,19 @@ static size_t aligned(size_t at, size_t alignment)
     return (at + alignment - 1) / alignment * alignment;
 }
 
-static void put_header(struct writer *writer, int64_t num_tensors)
+static void put_header(struct writer *writer)
 {
     fputs("GGUF", writer->stream);
     put_field(writer, GGUF_FIELD_TYPE, 3, 4);
-    put_field(writer, GGUF_FIELD_COUNT, (uint64_t)num_tensors, 8);
-    put_field(writer, GGUF_FIELD_COUNT, NUM_KEYS, 8);
+    put_field(writer, GGUF_FIELD_COUNT, (uint64_t)writer->image->num_tensors, 8);
+    const off_t place = ftello(writer->stream);
+    put_field(writer, GGUF_FIELD_COUNT, 0, 8);
     put_metadata(writer);
+    /* How many keys there are is known now. */
+    const off_t end = ftello(writer->stream);
+    cr_assert(fseeko(writer->stream, place, SEEK_SET) == 0);
+    put(writer, (uint64_t)writer->num_keys, 8);
+    cr_assert(fseeko(writer->stream, end, SEEK_SET) == 0);
 }
 
 static void put_tensor_list(struct writer *writer)
@@ -422,7 +679,7 @@ static void put_tensor_list(struct writer *writer)
     }
 }
 
-static void put_data(struct writer *writer, float *const *values, size_t alignment)
+static void put_data(struct writer *writer, size_t alignment)
 {
     struct gguf_image *image = writer->image;
     const size_t end = (size_t)ftello(writer->stream);
@@ -435,37 +692,43 @@ static void put_data(struct writer *writer, float *const *values, size_t alignme
         t->at += image->data;
         while ((size_t)ftello(writer->stream) < t->at)
             fputc(0, writer->stream);
-        put_values(writer, t->type, values[i], t->ne[0] * (t->rank > 1 ? t->ne[1] : 1));
+        put_values(writer, t->type, writer->values[i], count_of(t));
     }
+}
+
+static const char *architecture_of(const struct assay_model_config *config,
+                                   const struct gguf_style *style)
+{
+    if (!config->is_moe)
+        return "qwen35";
+    return style->is_next ? "qwen3next" : "qwen35moe";
 }
 
 void gguf_write(const assay_model *model, const struct gguf_style *style, struct gguf_image *image)
 {
     struct writer writer = {.config = assay_model_config(model), .style = style, .image = image};
     const size_t alignment = style->alignment > 0 ? style->alignment : DEFAULT_ALIGNMENT;
-    const int64_t count = assay_model_num_tensors(model);
-    float *values[GGUF_MAX_WRITTEN];
     char *bytes = NULL;
     size_t end = 0;
 
     memset(image, 0, sizeof *image);
-    cr_assert(count <= GGUF_MAX_WRITTEN);
+    writer.architecture = architecture_of(writer.config, style);
     writer.stream = open_memstream(&bytes, &image->size);
     cr_assert(writer.stream != NULL);
-    for (int64_t i = 0; i < count; i++) {
-        struct gguf_written *t = &image->tensors[image->num_tensors++];
-        values[i] = take_values(&writer, model, i, t);
+    for (int64_t i = 0; i < assay_model_num_tensors(model); i++)
+        append_tensor(&writer, model, i);
+    for (int i = 0; i < image->num_tensors; i++) {
+        struct gguf_written *t = &image->tensors[i];
         const struct oracle_gguf_block block = oracle_gguf_block(t->type);
         t->at = aligned(end, alignment); /* from the start of the data until put_data */
-        t->bytes = (size_t)(t->ne[0] * (t->rank > 1 ? t->ne[1] : 1)) / (size_t)block.values *
-                   (size_t)block.bytes;
+        t->bytes = (size_t)count_of(t) / (size_t)block.values * (size_t)block.bytes;
         end = t->at + t->bytes;
     }
-    put_header(&writer, count);
+    put_header(&writer);
     put_tensor_list(&writer);
-    put_data(&writer, values, alignment);
-    for (int64_t i = 0; i < count; i++)
-        free(values[i]);
+    put_data(&writer, alignment);
+    for (int i = 0; i < image->num_tensors; i++)
+        free(writer.values[i]);
     cr_assert(fclose(writer.stream) == 0);
     image->bytes = (uint8_t *)bytes;
 }

@@ -7,6 +7,7 @@
 #ifndef ASSAY_PROPERTIES_GGUF_WRITER_H
 #define ASSAY_PROPERTIES_GGUF_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,13 +32,24 @@
     X(GATE_UP, "gate and up change places")                              \
     X(HALVES, "q_proj in halves instead of query and gate a head")       \
     X(MISALIGNED, "a tensor 8 bytes off")                                \
-    X(COUNT_MTP, "block_count without the MTP block")
+    X(COUNT_MTP, "block_count without the MTP block")                    \
+    X(EXPERT_GATE_UP, "gate and up of the experts change places")        \
+    X(EXPERTS_REVERSED, "the last expert first")                         \
+    X(EXPERT_PAIRS, "gate and up rows of an expert by turns")            \
+    X(EXPERT_EXTENTS, "the number of experts is the middle extent")      \
+    X(BLOCKS_FLAT, "ssm_ba and ssm_in without blocks of a key head")     \
+    X(SAYS_TILED, "heads in blocks, which metadata calls tiled")         \
+    X(SIGMOID, "experts chosen by a sigmoid")                            \
+    X(NOT_ONE, "weights of a token's experts that do not add up to 1")   \
+    X(NO_UP_EXPERTS, "experts without up")                               \
+    X(USED_COUNT, "a token has more experts than there are")
 
 enum gguf_fault {
 #define GGUF_FAULT_ENUM(enumerator, meaning) GGUF_FAULT_##enumerator,
     GGUF_FAULT_TABLE(GGUF_FAULT_ENUM)
 #undef GGUF_FAULT_ENUM
-        GGUF_NUM_FAULTS
+        GGUF_NUM_FAULTS,
+    GGUF_FIRST_MIXTURE_FAULT = GGUF_FAULT_EXPERT_GATE_UP /* these concern mixtures alone */
 };
 const char *gguf_fault_meaning(enum gguf_fault fault);
 
@@ -76,14 +88,19 @@ struct gguf_image {
     int num_tensors;
 };
 
-/* How the model is written. */
+/* How the model is written. Of a mixture the router and the shared expert's gate are always F32. */
 struct gguf_style {
     uint32_t matrix_type; /* type id; blocks of other types than F32 and BF16 are random bytes */
     enum gguf_fault fault;
     uint32_t alignment; /* 0: the default, unstated */
+    /* Of mixtures: */
+    uint32_t up_type;   /* of the experts' up, if it is another; 0: matrix_type */
+    bool fused_experts; /* one bank of gate and up */
+    bool is_next;       /* qwen3next instead of qwen35moe: heads in grouped order, ssm_ba, no MTP */
+    bool is_old_next;   /* and ssm_in */
 };
 
-/* The caller frees bytes and fields. */
+/* A mixture of experts is written as qwen35moe. The caller frees bytes and fields. */
 void gguf_write(const assay_model *model, const struct gguf_style *style, struct gguf_image *image);
 void gguf_free(struct gguf_image *image);
 

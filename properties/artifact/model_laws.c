@@ -308,7 +308,7 @@ static void check_tying(const char *dir)
 }
 
 /* A mixture of experts: what it must have; the banks' other names; experts that are stored one by
- * one are checked where they are not used and refused elsewhere. */
+ * one, but not beside a bank of them. */
 static void check_moe(const char *dir)
 {
     struct small_model whole, changed;
@@ -327,7 +327,11 @@ static void check_moe(const char *dir)
     changed = whole;
     strcpy(small_find(&changed, "layers.0.mlp.experts.gate_up_proj")->name,
            "model.layers.0.mlp.experts.0.gate_proj.weight");
-    expect(dir, &changed, ASSAY_E_UNSUPPORTED, "model.layers.0.");
+    expect(dir, &changed, ASSAY_E_CORRUPT, "model.layers.0.mlp.experts.down_proj");
+    changed = whole;
+    small_split_banks(&changed);
+    expect(dir, &changed, ASSAY_OK, "experts one by one");
+    check_each_tensor(dir, &changed);
     small_write_config(dir, NULL, 0);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "sized_model.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,28 @@ const struct model_sizes sized_wide = {.vocab = 32,
                                        .key_heads = 2,
                                        .value_heads = 6,
                                        .state = 128};
+const struct model_sizes sized_small_mixture = {.vocab = 16,
+                                                .hidden = 8,
+                                                .inner = 12,
+                                                .heads = 2,
+                                                .kv_heads = 1,
+                                                .head_dim = 8,
+                                                .key_heads = 2,
+                                                .value_heads = 6,
+                                                .state = 4,
+                                                .experts = 3,
+                                                .width = 4};
+const struct model_sizes sized_wide_mixture = {.vocab = 32,
+                                               .hidden = 256,
+                                               .inner = 256,
+                                               .heads = 2,
+                                               .kv_heads = 1,
+                                               .head_dim = 128,
+                                               .key_heads = 2,
+                                               .value_heads = 6,
+                                               .state = 128,
+                                               .experts = 3,
+                                               .width = 256};
 
 static void add(struct small_model *model, const char *prefix, const char *suffix, int64_t rows,
                 int64_t columns)
@@ -38,6 +61,25 @@ static void add(struct small_model *model, const char *prefix, const char *suffi
 
     snprintf(name, sizeof name, "%s%s", prefix, suffix);
     small_add(model, name, "BF16", columns > 0 ? 2 : 1, rows, columns, 0);
+}
+
+static void add_mlp(struct small_model *model, const char *prefix, const struct model_sizes *s)
+{
+    const bool is_moe = s->experts > 0;
+    char name[64];
+
+    snprintf(name, sizeof name, "%smlp.%s", prefix, is_moe ? "shared_expert." : "");
+    add(model, name, "gate_proj.weight", s->inner, s->hidden);
+    add(model, name, "up_proj.weight", s->inner, s->hidden);
+    add(model, name, "down_proj.weight", s->hidden, s->inner);
+    if (!is_moe)
+        return;
+    add(model, prefix, "mlp.gate.weight", s->experts, s->hidden);
+    add(model, prefix, "mlp.shared_expert_gate.weight", 1, s->hidden);
+    snprintf(name, sizeof name, "%smlp.experts.gate_up_proj", prefix);
+    small_add(model, name, "BF16", 3, s->experts, 2 * s->width, s->hidden);
+    snprintf(name, sizeof name, "%smlp.experts.down_proj", prefix);
+    small_add(model, name, "BF16", 3, s->experts, s->hidden, s->width);
 }
 
 static void add_layer(struct small_model *model, const char *prefix, const struct model_sizes *s,
@@ -50,9 +92,7 @@ static void add_layer(struct small_model *model, const char *prefix, const struc
 
     add(model, prefix, "input_layernorm.weight", s->hidden, 0);
     add(model, prefix, "post_attention_layernorm.weight", s->hidden, 0);
-    add(model, prefix, "mlp.gate_proj.weight", s->inner, s->hidden);
-    add(model, prefix, "mlp.up_proj.weight", s->inner, s->hidden);
-    add(model, prefix, "mlp.down_proj.weight", s->hidden, s->inner);
+    add_mlp(model, prefix, s);
     if (is_full) {
         add(model, prefix, "self_attn.q_proj.weight", 2 * query, s->hidden);
         add(model, prefix, "self_attn.k_proj.weight", key, s->hidden);
@@ -134,9 +174,15 @@ void sized_write(const char *dir, const struct model_sizes *s)
                  {"linear_key_head_dim", s->state},
                  {"linear_value_head_dim", s->state},
                  {"linear_num_key_heads", s->key_heads},
-                 {"linear_num_value_heads", s->value_heads}};
-    enum { NUM_SIZES = sizeof sizes / sizeof *sizes };
-    struct small_pair changes[NUM_SIZES + 1];
+                 {"linear_num_value_heads", s->value_heads},
+                 {"num_experts", s->experts},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", s->width},
+                 {"shared_expert_intermediate_size", s->inner}};
+    enum { NUM_SIZES = sizeof sizes / sizeof *sizes, NUM_KIND = 2 };
+    static const struct small_pair kind[NUM_KIND] = {
+        {"model_type", "\"qwen3_5_moe_text\""}, {"architectures", "[\"Qwen3_5MoeForCausalLM\"]"}};
+    struct small_pair changes[NUM_SIZES + 1 + NUM_KIND];
     char texts[NUM_SIZES][24], rope[160];
     const int64_t pairs = s->head_dim / 4; /* half of the dimensions are rotated */
     struct small_model model;
@@ -149,7 +195,8 @@ void sized_write(const char *dir, const struct model_sizes *s)
              "{\"rope_theta\":1e7,\"partial_rotary_factor\":0.5,\"mrope_section\":[%lld,1,0]}",
              (long long)(pairs - 1));
     changes[NUM_SIZES] = (struct small_pair){"rope_parameters", rope};
-    small_write_config(dir, changes, NUM_SIZES + 1);
+    memcpy(changes + NUM_SIZES + 1, kind, sizeof kind);
+    small_write_config(dir, changes, NUM_SIZES + 1 + (s->experts > 0 ? NUM_KIND : 0));
     list_tensors(&model, s);
     write_weights(dir, &model);
 }

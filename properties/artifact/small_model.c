@@ -295,6 +295,27 @@ void small_mixture(struct small_model *model)
     }
 }
 
+void small_split_banks(struct small_model *model)
+{
+    struct small_model split = {.num_tensors = 0};
+
+    for (int i = 0; i < model->num_tensors; i++) {
+        const struct small_tensor *tensor = &model->tensors[i];
+        const char *mlp = strstr(tensor->name, "mlp.gate.weight");
+        char prefix[48];
+        if (strstr(tensor->name, "mlp.experts.") != NULL ||
+            strstr(tensor->name, "mlp.shared_expert_gate") != NULL)
+            continue;
+        if (mlp == NULL) {
+            split.tensors[split.num_tensors++] = *tensor;
+            continue;
+        }
+        snprintf(prefix, sizeof prefix, "%.*s", (int)(mlp - tensor->name), tensor->name);
+        add_experts(&split, prefix, false);
+    }
+    *model = split;
+}
+
 const struct small_pair small_mixture_config[SMALL_MIXTURE_CHANGES] = {
     {"model_type", "\"qwen3_5_moe_text\""},
     {"architectures", "[\"Qwen3_5MoeForCausalLM\"]"},

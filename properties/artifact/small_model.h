@@ -50,6 +50,8 @@ void small_tensors(struct small_model *model, const char *prefix, const char *he
 /* Of these tensors, those of a mixture of three experts of width 4, two a token, whose shared
  * expert is the MLP; the MTP block's experts are stored one by one. And what its config changes. */
 void small_mixture(struct small_model *model);
+/* Of a mixture, each bank as one tensor for each expert and matrix. */
+void small_split_banks(struct small_model *model);
 enum { SMALL_MIXTURE_CHANGES = 6, SMALL_EXPERTS = 3, SMALL_EXPERT_WIDTH = 4 };
 extern const struct small_pair small_mixture_config[SMALL_MIXTURE_CHANGES];
 struct small_tensor *small_find(struct small_model *model, const char *suffix);

@@ -104,13 +104,26 @@ assay_status gguf_refuse(const struct gguf_file *file, assay_status status, cons
 ASSAY_MUST_USE assay_status gguf_config(const struct gguf_file *file, json_t **config, bool *tiled,
                                         struct assay_error *error);
 
-/* How to read a tensor of the safetensors release from one of the file. Heads in grouped order are
- * h = g * ratio + j, in tiled order j * key_heads + g; both of key_heads * ratio. */
+/* Rows of a tensor that holds a block for each key head: those of the view from `first` on are runs
+ * of `run` rows, one a key head, each `offset` rows into the head's block. */
+struct gguf_section {
+    int64_t first, run, offset;
+};
+
+enum { GGUF_MAX_SECTIONS = 3 };
+
+/* How to read a tensor of the safetensors release from one of the file, or from two. Heads in
+ * grouped order are h = g * ratio + j, in tiled order j * key_heads + g; both of key_heads * ratio.
+ */
 struct gguf_view {
     int64_t tensor; /* index in the file */
+    /* > 0: rows are by turns so many of `tensor` and of `second`, as a bank of gate and up is. */
+    int64_t half, second;
     int64_t rows, columns;
-    int64_t first_row;    /* where they begin: parts of fused tensors */
-    int64_t tiled_from;   /* first row that belongs to value heads */
+    int64_t block_rows; /* of a key head; 0: no blocks, else first_row and tiles are not used */
+    struct gguf_section sections[GGUF_MAX_SECTIONS]; /* in order; beyond the last, run is 0 */
+    int64_t first_row;                               /* where they begin: parts of fused tensors */
+    int64_t tiled_from;                              /* first row that belongs to value heads */
     int64_t tile_rows;    /* rows of a value head; 0: rows are not tiled */
     int64_t tile_columns; /* columns of a value head; 0: columns are not tiled */
     int64_t key_heads, ratio;
@@ -119,11 +132,13 @@ struct gguf_view {
 
 /* True when the view is a contiguous part of the file's tensor, in order. */
 bool gguf_view_in_place(const struct gguf_view *view);
-/* The row of the file's tensor that holds row `row` of the view. */
+/* The file's tensor that holds row `row` of the view, and which of its rows that is. */
+int64_t gguf_view_tensor(const struct gguf_view *view, int64_t row);
 int64_t gguf_view_row(const struct gguf_view *view, int64_t row);
 /* The same of columns. */
 int64_t gguf_view_column(const struct gguf_view *view, int64_t column);
-/* First byte of the file's row that holds row `row`. */
+/* Type and first byte of the file's row that holds row `row`. */
+uint32_t gguf_row_type(const struct gguf_file *file, const struct gguf_view *view, int64_t row);
 const uint8_t *gguf_row_data(const struct gguf_file *file, const struct gguf_view *view,
                              int64_t row);
 /* Row `row` as binary32. */

@@ -11,11 +11,13 @@
 struct reader {
     const struct gguf_file *file;
     char architecture[32];
+    bool is_moe, has_sections; /* the architecture's; the second: of positions in three axes */
     json_t *config;
     struct assay_error *error;
 };
 
-enum { REQUIRED = 1 };
+/* FOR_MOE: of a mixture required, else left out. */
+enum { REQUIRED = 1, FOR_MOE = 2 };
 
 static void full_key(const struct reader *reader, const char *suffix, char key[GGUF_KEY_SIZE])
 {
@@ -91,18 +93,45 @@ static assay_status copy_sizes(const struct reader *reader)
         {"ssm.group_count", "linear_num_key_heads", REQUIRED},
         {"ssm.time_step_rank", "linear_num_value_heads", REQUIRED},
         {"nextn_predict_layers", "mtp_num_hidden_layers", 0},
-        {"expert_count", "num_experts", 0},
-        {"expert_used_count", "num_experts_per_tok", 0},
-        {"expert_feed_forward_length", "moe_intermediate_size", 0},
-        {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", 0},
+        {"expert_count", "num_experts", FOR_MOE},
+        {"expert_used_count", "num_experts_per_tok", FOR_MOE},
+        {"expert_feed_forward_length", "moe_intermediate_size", FOR_MOE},
+        {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", FOR_MOE},
     };
     int64_t value;
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        ASSAY_TRY(get_integer(reader, sizes[i].suffix, -1, sizes[i].flags == REQUIRED, &value));
+        const int flags = sizes[i].flags;
+        if (flags == FOR_MOE && !reader->is_moe)
+            continue;
+        ASSAY_TRY(get_integer(reader, sizes[i].suffix, -1, flags != 0, &value));
         if (value >= 0)
             ASSAY_TRY(set(reader, sizes[i].field, json_integer(value)));
     }
+    return ASSAY_OK;
+}
+
+/* Files of these architectures need not say how experts are weighed: the k largest of a softmax,
+ * made to add up to 1 (F19). What says otherwise is another model. The numbers of the functions: 0
+ * none, 1 softmax (llama.cpp, src/llama-hparams.h). */
+static assay_status check_gating(const struct reader *reader)
+{
+    enum { NONE, SOFTMAX };
+    int64_t function, norm;
+    char key[GGUF_KEY_SIZE];
+
+    if (!reader->is_moe)
+        return ASSAY_OK;
+    ASSAY_TRY(get_integer(reader, "expert_gating_func", SOFTMAX, false, &function));
+    ASSAY_TRY(get_integer(reader, "expert_weights_norm", 1, false, &norm));
+    full_key(reader, "expert_gating_func", key);
+    if (function != NONE && function != SOFTMAX)
+        return gguf_refuse(reader->file, ASSAY_E_UNSUPPORTED, key, reader->error,
+                           "is %" PRId64 ", expected 1, a softmax", function);
+    full_key(reader, "expert_weights_norm", key);
+    if (norm != 1)
+        return gguf_refuse(reader->file, ASSAY_E_UNSUPPORTED, key, reader->error,
+                           "is false, but the weights of a token's experts add up to 1");
     return ASSAY_OK;
 }
 
@@ -126,6 +155,7 @@ static assay_status check_agreement(const struct reader *reader)
     if (__builtin_mul_overflow(heads, state, &product) || inner != product)
         return gguf_refuse(reader->file, ASSAY_E_CORRUPT, "ssm.inner_size", reader->error,
                            "is %" PRId64 ", expected ssm.time_step_rank * ssm.state_size", inner);
+    ASSAY_TRY(check_gating(reader));
     full_key(reader, "expert_weights_scale", key);
     double factor = 0;
     const struct gguf_entry *entry = gguf_entry_find(reader->file, key);
@@ -203,8 +233,17 @@ static assay_status read_layers(const struct reader *reader)
     return ASSAY_OK;
 }
 
+/* All of one axis. The angles of text do not depend on the sections: its positions are the same in
+ * all axes. */
+static assay_status one_section(const struct reader *reader, json_t *sections, int64_t rotated)
+{
+    for (int i = 0; i < 3; i++)
+        ASSAY_TRY(append(reader, sections, json_integer(i == 0 ? rotated / 2 : 0)));
+    return ASSAY_OK;
+}
+
 /* Three sections, or four of which the last, of no axis of these models, is 0. */
-static assay_status read_sections(const struct reader *reader, json_t *rope)
+static assay_status read_sections(const struct reader *reader, json_t *rope, int64_t rotated)
 {
     char key[GGUF_KEY_SIZE];
     json_t *sections;
@@ -212,13 +251,15 @@ static assay_status read_sections(const struct reader *reader, json_t *rope)
 
     full_key(reader, "rope.dimension_sections", key);
     const struct gguf_entry *entry = gguf_entry_find(reader->file, key);
-    if (entry == NULL)
+    if (entry == NULL && reader->has_sections)
         return ASSAY_OK;
+    sections = json_array();
+    ASSAY_TRY(put(reader, rope, "mrope_section", sections));
+    if (entry == NULL)
+        return one_section(reader, sections, rotated);
     if (!entry->is_array || (entry->count != 3 && entry->count != 4))
         return gguf_refuse(reader->file, ASSAY_E_CORRUPT, key, reader->error,
                            "is not an array of 3 or 4 integers");
-    sections = json_array();
-    ASSAY_TRY(put(reader, rope, "mrope_section", sections));
     for (uint64_t i = 0; i < entry->count; i++) {
         ASSAY_TRY(gguf_element(reader->file, entry, i, &value, reader->error));
         if (i == 3 && value != 0)
@@ -252,7 +293,7 @@ static assay_status read_rope(const struct reader *reader)
     ASSAY_TRY(put(reader, rope, "rope_theta", json_real(base)));
     ASSAY_TRY(put(reader, rope, "partial_rotary_factor", json_real(share)));
     ASSAY_TRY(put(reader, rope, "mrope_interleaved", json_boolean(interleaved != 0)));
-    return read_sections(reader, rope);
+    return read_sections(reader, rope, rotated);
 }
 
 static assay_status read_vocabulary(const struct reader *reader)
@@ -280,10 +321,10 @@ static assay_status read_kind(struct reader *reader, bool *tiled)
 {
     static const struct {
         const char *architecture, *model_type;
-        bool tiled;
-    } kinds[] = {{"qwen35", "qwen3_5_text", true},
-                 {"qwen35moe", "qwen3_5_moe_text", true},
-                 {"qwen3next", "qwen3_5_moe_text", false}};
+        bool tiled, is_moe, has_sections;
+    } kinds[] = {{"qwen35", "qwen3_5_text", true, false, true},
+                 {"qwen35moe", "qwen3_5_moe_text", true, true, true},
+                 {"qwen3next", "qwen3_5_moe_text", false, true, false}};
     int64_t reordered;
     bool present;
 
@@ -297,6 +338,8 @@ static assay_status read_kind(struct reader *reader, bool *tiled)
         ASSAY_TRY(set(reader, "model_type", json_string(kinds[i].model_type)));
         ASSAY_TRY(get_integer(reader, "ssm.v_head_reordered", kinds[i].tiled, false, &reordered));
         *tiled = reordered != 0;
+        reader->is_moe = kinds[i].is_moe;
+        reader->has_sections = kinds[i].has_sections;
         return ASSAY_OK;
     }
     return gguf_refuse(reader->file, ASSAY_E_UNSUPPORTED, "general.architecture", reader->error,

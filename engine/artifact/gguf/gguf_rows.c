@@ -15,7 +15,8 @@
 bool gguf_view_in_place(const struct gguf_view *view)
 {
     const bool tiled = view->ratio > 1 && view->key_heads > 1;
-    return !view->is_decay && !(tiled && (view->tile_rows > 0 || view->tile_columns > 0));
+    return !view->is_decay && view->half == 0 && view->block_rows == 0 &&
+           !(tiled && (view->tile_rows > 0 || view->tile_columns > 0));
 }
 
 /* Where the value head that is h-th in grouped order stands in tiled order. */
@@ -24,8 +25,28 @@ static int64_t tiled_head(const struct gguf_view *view, int64_t h)
     return h % view->ratio * view->key_heads + h / view->ratio;
 }
 
+int64_t gguf_view_tensor(const struct gguf_view *view, int64_t row)
+{
+    return view->half > 0 && row / view->half % 2 == 1 ? view->second : view->tensor;
+}
+
+static int64_t row_in_blocks(const struct gguf_view *view, int64_t row)
+{
+    const struct gguf_section *section = view->sections;
+
+    for (int i = 1; i < GGUF_MAX_SECTIONS; i++)
+        if (view->sections[i].run > 0 && row >= view->sections[i].first)
+            section = &view->sections[i];
+    const int64_t inner = row - section->first;
+    return inner / section->run * view->block_rows + section->offset + inner % section->run;
+}
+
 int64_t gguf_view_row(const struct gguf_view *view, int64_t row)
 {
+    if (view->half > 0)
+        return row / (2 * view->half) * view->half + row % view->half;
+    if (view->block_rows > 0)
+        return row_in_blocks(view, row);
     if (view->tile_rows == 0 || row < view->tiled_from)
         return view->first_row + row;
     const int64_t inner = row - view->tiled_from;
@@ -47,10 +68,15 @@ static size_t row_bytes(const struct gguf_tensor *tensor)
     return (size_t)(tensor->ne[0] / block->values * block->bytes);
 }
 
+uint32_t gguf_row_type(const struct gguf_file *file, const struct gguf_view *view, int64_t row)
+{
+    return file->tensors[gguf_view_tensor(view, row)].type;
+}
+
 const uint8_t *gguf_row_data(const struct gguf_file *file, const struct gguf_view *view,
                              int64_t row)
 {
-    const struct gguf_tensor *tensor = &file->tensors[view->tensor];
+    const struct gguf_tensor *tensor = &file->tensors[gguf_view_tensor(view, row)];
     return tensor->data + (size_t)gguf_view_row(view, row) * row_bytes(tensor);
 }
 
@@ -100,7 +126,7 @@ float gguf_a_log(float stored)
 void gguf_read_row(const struct gguf_file *file, const struct gguf_view *view, int64_t row,
                    float *values)
 {
-    gguf_decode_row(file->tensors[view->tensor].type, gguf_row_data(file, view, row), view->columns,
+    gguf_decode_row(gguf_row_type(file, view, row), gguf_row_data(file, view, row), view->columns,
                     values);
     if (view->tile_columns > 0)
         untile_columns(view, values);

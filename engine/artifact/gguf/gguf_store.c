@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A GGUF file as a weight store. What ops can take is used in place: BF16 matrices, BF16 and F32
- * vectors, in grouped order. The rest is copied when the model is opened to run:
+ * A GGUF file as a weight store. What ops can take is used in place: BF16 matrices and banks, BF16
+ * and F32 vectors, in grouped order. The rest is copied when the model is opened to run:
  *   value heads in tiled order, A_log, F16 vectors    in grouped order, as binary32 or bf16
  *   Q8_0 matrices                                      q8g32, code for code
- *   F16 and F32 matrices                               bf16, if each of their values is one
+ *   BF16 banks of gate and of up                       one bank
+ *   F16 and F32 matrices and banks                     bf16, if each of their values is one
  * Anything else would have to be rounded or encoded anew. That is a decision about the model, which
  * opening must not take: such tensors have rows to read and nothing that ops could take.
  */
@@ -31,14 +32,13 @@ static assay_status no_memory(const struct weight_container *container, const ch
                       "no memory for %zu bytes of values in grouped order", bytes);
 }
 
-/* Zeroed memory of the container. There is room in `copies` for one a tensor. */
+/* Memory of the container. There is room in `copies` for one a tensor. */
 static void *new_copy(struct weight_container *container, size_t bytes)
 {
     void *memory = assay_alloc_aligned(bytes > 0 ? bytes : 1);
 
     if (memory == NULL)
         return NULL;
-    memset(memory, 0, bytes);
     container->copies[container->num_copies++] = memory;
     return memory;
 }
@@ -60,6 +60,7 @@ static assay_status copy_q8(struct weight_container *container, struct stored_te
     void *memory = new_copy(container, layout.total);
     if (memory == NULL)
         return no_memory(container, tensor->name, layout.total, error);
+    memset(memory, 0, layout.total); /* what pads rows and planes */
     ASSAY_TRY(assay_weights_at(memory, ASSAY_WEIGHT_Q8G32, view->rows, view->columns,
                                &tensor->planes, error));
     tensor->grouped = true;
@@ -82,6 +83,20 @@ static bool row_to_bf16(const float *values, int64_t count, uint16_t *words)
     return true;
 }
 
+/* values: room for a row. */
+static bool copy_row(const struct weight_container *container, const struct gguf_view *view,
+                     int64_t row, float *values, uint16_t *words)
+{
+    if (gguf_row_type(&container->file, view, row) == GGUF_TYPE_BF16 && view->tile_columns == 0) {
+        memcpy(words, gguf_row_data(&container->file, view, row),
+               (size_t)view->columns * sizeof *words);
+        return true;
+    }
+    gguf_read_row(&container->file, view, row, values);
+    return row_to_bf16(values, view->columns, words);
+}
+
+/* A matrix or a bank. */
 static assay_status copy_matrix(struct weight_container *container, struct stored_tensor *tensor,
                                 struct assay_error *error)
 {
@@ -95,10 +110,8 @@ static assay_status copy_matrix(struct weight_container *container, struct store
         assay_free(values);
         return no_memory(container, tensor->name, bytes, error);
     }
-    for (int64_t row = 0; row < view->rows && exact; row++) {
-        gguf_read_row(&container->file, view, row, values);
-        exact = row_to_bf16(values, view->columns, words + row * view->columns);
-    }
+    for (int64_t row = 0; row < view->rows && exact; row++)
+        exact = copy_row(container, view, row, values, words + row * view->columns);
     assay_free(values);
     if (!exact) {
         drop_copy(container);
@@ -125,24 +138,68 @@ static assay_status copy_vector(struct weight_container *container, struct store
     return ASSAY_OK;
 }
 
-static assay_status make_usable(struct weight_container *container, struct stored_tensor *tensor,
-                                struct assay_error *error)
+/* What it takes to make a tensor usable by ops. */
+enum use { USE_IN_PLACE, USE_Q8_COPY, USE_BF16_COPY, USE_F32_COPY, USE_ROWS_ONLY };
+
+static bool is_plain(uint32_t type)
+{
+    return type == GGUF_TYPE_F32 || type == GGUF_TYPE_F16 || type == GGUF_TYPE_BF16;
+}
+
+static enum use use_of(const struct weight_container *container, const struct stored_tensor *tensor)
 {
     const struct gguf_view *view = &container->views[tensor->view];
     const uint32_t type = container->file.tensors[view->tensor].type;
-    const bool is_matrix = tensor->rank == 2, in_place = gguf_view_in_place(view);
+    const uint32_t second = view->half > 0 ? container->file.tensors[view->second].type : type;
+    const bool is_vector = tensor->rank == 1 || (tensor->rank == 3 && !stored_is_bank(tensor));
 
-    if (in_place && (type == GGUF_TYPE_BF16 || (type == GGUF_TYPE_F32 && !is_matrix))) {
-        tensor->dtype = type == GGUF_TYPE_BF16 ? ASSAY_BF16 : ASSAY_F32;
+    if (gguf_view_in_place(view) &&
+        (type == GGUF_TYPE_BF16 || (type == GGUF_TYPE_F32 && is_vector)))
+        return USE_IN_PLACE;
+    if (tensor->rank == 2 && type == GGUF_TYPE_Q8_0)
+        return USE_Q8_COPY;
+    if (!is_plain(type) || !is_plain(second))
+        return USE_ROWS_ONLY;
+    return is_vector ? USE_F32_COPY : USE_BF16_COPY;
+}
+
+static assay_status count_copy(struct weight_store *store, const struct stored_tensor *tensor,
+                               enum use use, struct assay_error *error)
+{
+    const struct gguf_view *view = &store->container->views[tensor->view];
+    struct assay_weight_layout layout;
+
+    if (use == USE_Q8_COPY) {
+        ASSAY_TRY(
+            assay_weight_layout_of(ASSAY_WEIGHT_Q8G32, view->rows, view->columns, &layout, error));
+        store->copied_bytes += (int64_t)layout.total;
+    }
+    if (use == USE_BF16_COPY || use == USE_F32_COPY)
+        store->copied_bytes += view->rows * view->columns * (use == USE_BF16_COPY ? 2 : 4);
+    return ASSAY_OK;
+}
+
+static assay_status make_usable(struct weight_container *container, struct stored_tensor *tensor,
+                                enum use use, struct assay_error *error)
+{
+    const struct gguf_view *view = &container->views[tensor->view];
+
+    switch (use) {
+    case USE_IN_PLACE:
+        tensor->dtype =
+            gguf_row_type(&container->file, view, 0) == GGUF_TYPE_BF16 ? ASSAY_BF16 : ASSAY_F32;
         tensor->data = gguf_row_data(&container->file, view, 0);
         return ASSAY_OK;
-    }
-    if (is_matrix && type == GGUF_TYPE_Q8_0)
+    case USE_Q8_COPY:
         return copy_q8(container, tensor, error);
-    if (type != GGUF_TYPE_F32 && type != GGUF_TYPE_F16 && type != GGUF_TYPE_BF16)
-        return ASSAY_OK;
-    return is_matrix ? copy_matrix(container, tensor, error)
-                     : copy_vector(container, tensor, error);
+    case USE_BF16_COPY:
+        return copy_matrix(container, tensor, error);
+    case USE_F32_COPY:
+        return copy_vector(container, tensor, error);
+    case USE_ROWS_ONLY:
+        break;
+    }
+    return ASSAY_OK;
 }
 
 static assay_status list(struct weight_store *store, const struct assay_model_config *config,
@@ -177,8 +234,13 @@ static assay_status load(struct weight_store *store, const struct assay_model_co
                          bool rows_only, struct assay_error *error)
 {
     ASSAY_TRY(list(store, config, error));
-    for (int64_t i = 0; i < store->num_tensors && !rows_only; i++)
-        ASSAY_TRY(make_usable(store->container, &store->tensors[i], error));
+    for (int64_t i = 0; i < store->num_tensors; i++) {
+        struct stored_tensor *tensor = &store->tensors[i];
+        const enum use use = use_of(store->container, tensor);
+        ASSAY_TRY(count_copy(store, tensor, use, error));
+        if (!rows_only)
+            ASSAY_TRY(make_usable(store->container, tensor, use, error));
+    }
     weight_store_sort(store);
     return ASSAY_OK;
 }
@@ -195,7 +257,7 @@ static bool read_q8(const struct weight_store *store, const struct stored_tensor
 {
     const struct weight_container *container = store->container;
     const struct gguf_view *view = &container->views[tensor->view];
-    return container->file.tensors[view->tensor].type == GGUF_TYPE_Q8_0 &&
+    return gguf_row_type(&container->file, view, row) == GGUF_TYPE_Q8_0 &&
            gguf_row_to_q8(&container->file, view, row, to, to_row);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A folder of safetensors as a weight store: config.json and the weight files that safetensors.h
- * opens.
+ * opens. Everything is used in place, but for what
+ * joined.h joins.
  */
 #include "artifact/safetensors/safetensors.h"
 #include "artifact/weight_store.h"
@@ -21,8 +22,6 @@ static assay_status load(struct weight_store *store, const struct assay_model_co
 {
     struct safetensors_set *set = &store->container->set;
 
-    (void)config;
-    (void)rows_only; /* everything is used in place */
     ASSAY_TRY(assay_safetensors_open(store->dir, set, error));
     store->files = assay_alloc_zero((size_t)set->num_files, sizeof *store->files);
     store->tensors = assay_alloc_zero((size_t)set->num_entries, sizeof *store->tensors);
@@ -45,7 +44,7 @@ static assay_status load(struct weight_store *store, const struct assay_model_co
                                          .encoder = ASSAY_NUM_WEIGHT_ENCODERS};
         memcpy(tensor->extent, entry->extent, sizeof tensor->extent);
     }
-    return ASSAY_OK;
+    return weight_store_join(store, config, rows_only, error);
 }
 
 static void close_container(struct weight_container *container)

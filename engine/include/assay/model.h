@@ -64,7 +64,8 @@ ASSAY_MUST_USE assay_status assay_config_read(const char *model_dir,
 typedef struct assay_model assay_model;
 
 /* Opens a model to run it. *model is NULL on failure. Tensors are views of the mapped files but for
- * those of GGUF files that are stored otherwise than ops take them, which are copied.
+ * those that are stored otherwise than ops take them, which are copied: some of GGUF files, and
+ * what safetensors store in other pieces, such as experts one by one, which become banks.
  * ASSAY_E_FORMAT: a matrix in a format that cannot be had without rounding; `assay convert` reads
  * it. */
 ASSAY_MUST_USE assay_status assay_model_open(const char *model_dir, assay_model **model,
@@ -77,6 +78,8 @@ const struct assay_model_config *assay_model_config(const assay_model *model);
 /* What was opened: a folder or a .gguf file. */
 const char *assay_model_dir(const assay_model *model);
 bool assay_model_can_run(const assay_model *model);
+/* Bytes of such copies; of a model that is open for its rows, what opening it to run would copy. */
+int64_t assay_model_copied_bytes(const assay_model *model);
 /* Offset norms (F1) are stored as 1 + w, as GGUF files have them: 1 cannot be taken away without an
  * error, so the norms use (F2) with them. */
 bool assay_model_final_norms(const assay_model *model);

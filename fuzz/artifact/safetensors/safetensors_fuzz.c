@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors: the bytes are model.safetensors beside the config of a model that exists. When they
- * begin with a brace they are the index of shards, up to the first zero, and then the shard
- * a.safetensors.
+ * safetensors: the bytes are model.safetensors beside the config of a model that exists: of a
+ * mixture when they name its experts. When they begin with a brace they are the index of shards, up
+ * to the first zero, and then the shard a.safetensors.
  */
 #include "fuzz_folder.h"
 #include "open_fuzz.h"
@@ -33,7 +33,10 @@ static void write_shard(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_folder_write("config.json", fuzz_small_config, strlen(fuzz_small_config));
+    static const char experts[] = ".mlp.experts.";
+    const bool is_mixture = size > 0 && memmem(data, size, experts, strlen(experts)) != NULL;
+    const char *config = is_mixture ? fuzz_small_mixture : fuzz_small_config;
+    fuzz_folder_write("config.json", config, strlen(config));
     if (size > 0 && data[0] == '{')
         write_shard(data, size);
     else
