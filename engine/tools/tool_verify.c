@@ -16,6 +16,7 @@
 #include "tools/plugin_verify.h"
 #include "tools/progress.h"
 #include "tools/verify_invariance.h"
+#include "tools/verify_noise.h"
 #include "tools/verify_report.h"
 #include "tools/verify_sequence.h"
 

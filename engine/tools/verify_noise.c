@@ -2,58 +2,66 @@
  *
  * assay verify --noise: random rounding beside the bounds.
  */
-#include "verify_noise.h"
+#include "tools/verify_noise.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "progress.h"
-#include "tool.h"
-
-/* Each rounding of a draw may be twice as far off as one to nearest: a sum of roundings that are
- * all extreme is at twice the bound. Beyond it the bound lacks a rounding. */
-#define MOST_SHARE 2.0
+#include "tools/progress.h"
+#include "tools/tool.h"
 
 enum { SAMPLES = 4, SAMPLES_OF_ONE = 32 };
 
 struct tally {
     const char *op, *route;
-    int64_t cases, elements, bad;
+    int64_t cases, elements;
+    int64_t share[VERIFY_NOISE_BINS + 1]; /* as in struct verify_noise */
     double largest;
 };
+
+/* The share of a bound below which so many of the elements are; beyond 1 it is the largest. */
+static double quantile(const struct tally *t, double of_all)
+{
+    int64_t count = 0;
+    for (int i = 0; i < VERIFY_NOISE_BINS; i++) {
+        count += t->share[i];
+        if ((double)count >= of_all * (double)t->elements)
+            return (double)(i + 1) / VERIFY_NOISE_BINS;
+    }
+    return t->largest;
+}
 
 static void print_line(const struct tally *t)
 {
     if (t->cases > 0)
-        printf("%-22s %6lld cases %10lld elements   largest share of a bound %6.3f   %lld bad\n",
-               t->op, (long long)t->cases, (long long)t->elements, t->largest, (long long)t->bad);
+        printf("%-22s %6lld %12lld %8.3f %8.3f %10.3g %12.4f %%\n", t->op, (long long)t->cases,
+               (long long)t->elements, quantile(t, 0.5), quantile(t, 0.99), t->largest,
+               100.0 * (double)t->share[VERIFY_NOISE_BINS] / (double)(t->elements + !t->elements));
 }
 
 static bool add(struct tally *t, const struct assay_case *c)
 {
     struct verify_noise noise;
-    char text[CASE_TEXT_BYTES];
     if (!verify_noise(c, NULL, SAMPLES, &noise))
         return false;
     t->cases++;
     t->elements += noise.elements;
+    for (int i = 0; i <= VERIFY_NOISE_BINS; i++)
+        t->share[i] += noise.share[i];
     if (noise.worst_share > t->largest)
         t->largest = noise.worst_share;
-    if (noise.worst_share <= MOST_SHARE)
-        return true;
-    t->bad++;
-    case_print(c, text);
-    printf("FAILED noise: %s[%lld]: random rounding uses %.3g of the bound, at most %g was "
-           "expected\n  repeat: assay verify '%s'\n",
-           noise.worst_output, (long long)noise.worst_at, noise.worst_share, MOST_SHARE, text);
     return true;
 }
 
 int verify_noise_report(const struct assay_case *cases, int64_t num_cases)
 {
     struct tally t = {.op = ""};
-    int64_t bad = 0, all = 0;
+    int64_t all = 0;
     struct progress progress;
+    printf("random rounding in binary32 against the exact result, in shares of an element's bound\n"
+           "%-22s %6s %12s %8s %8s %10s %14s\n",
+           "op", "cases", "elements", "median", "99 %", "largest", "beyond");
     progress_begin(&progress, "noise", num_cases);
     for (int64_t i = 0; i < num_cases; i++) {
         const struct assay_case *c = &cases[i];
@@ -64,20 +72,20 @@ int verify_noise_report(const struct assay_case *cases, int64_t num_cases)
         progress_update(&progress, i, t.op);
         if (strcmp(t.route, c->route) != 0)
             continue;
-        const int64_t before = t.bad;
         if (!add(&t, c)) {
             fprintf(stderr, "assay verify: no memory for a case of %s\n", t.op);
             return TOOL_USAGE;
         }
         all++;
-        bad += t.bad - before;
     }
     progress_end(&progress);
     print_line(&t);
-    printf("%lld cases, %d random roundings of each, %lld bad\n", (long long)all, SAMPLES,
-           (long long)bad);
+    printf(
+        "%lld cases, %d draws of each; beyond: a contract asks for more than binary32 there, or\n"
+        "a draw rounded away from the nearer neighbour more often than to it\n",
+        (long long)all, SAMPLES);
     const int flushed = tool_flush_stdout();
-    return all == 0 ? TOOL_USAGE : bad > 0 ? TOOL_FAILED : flushed;
+    return all == 0 ? TOOL_USAGE : flushed;
 }
 
 void verify_noise_print(const struct assay_case *c, const struct verdict *verdict)

@@ -67,6 +67,8 @@ static void compare(struct band *band, int k)
             continue;
         const double share = bound > 0 ? off / bound : off > 0 ? INFINITY : 0;
         noise->elements++;
+        noise->share[share > 1 ? VERIFY_NOISE_BINS
+                               : (int)fmin(share * VERIFY_NOISE_BINS, VERIFY_NOISE_BINS - 1)]++;
         if (share > noise->worst_share) {
             noise->worst_share = share;
             noise->worst_at = i;

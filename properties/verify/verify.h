@@ -34,9 +34,12 @@ void verify_shrink(assay_context *context, const struct assay_case *failing,
 bool verify_oracle(const struct assay_case *c, long precision, char *message, size_t message_bytes);
 /* What random rounding makes of a case (oracle/real/noise.h): deviations of `samples` draws of the
  * oracle in binary32 from its exact values, their one rounding into the output included. */
+enum { VERIFY_NOISE_BINS = 64 };
 struct verify_noise {
     int samples;
-    int64_t elements;   /* finite values with a finite bound, over all draws */
+    int64_t elements; /* finite values with a finite bound, over all draws */
+    /* of deviation / bound, in steps of 1 / VERIFY_NOISE_BINS; the last: beyond the bound */
+    int64_t share[VERIFY_NOISE_BINS + 1];
     double worst_share; /* largest deviation over the element's bound, */
     int64_t worst_at;   /* of this element */
     char worst_output[16];

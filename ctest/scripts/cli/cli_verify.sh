@@ -35,6 +35,8 @@ wrong '--vectors goes with no other' --vectors --list file
 wrong '--vectors goes with no other' --vectors --json "$work/x" file
 wrong '--vectors needs at least one file' --vectors
 wrong '--oracle goes with no other' --oracle --list add
+wrong '--noise goes with no other' --noise --oracle add
+wrong '--noise goes with no other' --noise 'add T=3 I=5'
 wrong '--oracle goes with no other' --oracle --junit "$work/x" add
 wrong '--list runs nothing' --list --json "$work/x" add
 wrong 'a descriptor goes with no other' 'add T=1' --json "$work/x"
@@ -58,6 +60,12 @@ out '15 elements; oracle: FP64'
 silent err
 expect 0 "$assay" verify --oracle 'add T=3 I=5'
 out 'pass: FP64 and MPFR agree'
+# Random rounding stays beside the bound, whatever it uses of it.
+expect 0 "$assay" verify --noise add silu_mul
+out 'silu_mul '
+out 'draws of each'
+expect 0 "$assay" verify 'linear T=2 K=64 N=5'
+out 'random rounding in binary32, 32 draws'
 expect 0 "$assay" verify --oracle add
 out '0 bad'
 
@@ -116,7 +124,7 @@ err 'line 5: end: missing'
 expect 3 "$assay" verify --vectors "$work/empty.vec"
 
 # A full standard output is noticed in every mode.
-for arguments in '--list' 'add.plain.cpu' '--oracle add' "--vectors $work/good.vec"; do
+for arguments in '--list' 'add.plain.cpu' '--oracle add' '--noise add' "--vectors $work/good.vec"; do
     command="verify $arguments >/dev/full"
     [ -c /dev/full ] || continue
     # shellcheck disable=SC2086
