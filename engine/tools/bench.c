@@ -399,6 +399,17 @@ static void run_decode(void *argument)
         assay_session_reset(r->session);
 }
 
+/* The recurrent states of one sequence, in and out. */
+static double state_bytes(const struct assay_model_config *c)
+{
+    double bytes = 0;
+    for (int64_t i = 0; i < c->num_layers; i++)
+        if (c->layers[i] == ASSAY_LAYER_LINEAR)
+            bytes +=
+                2.0 * 4 * (double)(c->linear_value_heads * c->linear_key_dim * c->linear_value_dim);
+    return bytes;
+}
+
 /* Bytes that one token must read and write: every weight but the embedding table and the MTP head
  * once, of a mixture's experts those that it has, and the recurrent state of the linear layers in
  * and out. */
@@ -417,11 +428,7 @@ static double decode_bytes(const assay_model *model)
         bytes += (double)stored.bytes *
                  (experts ? (double)c->experts_per_token / (double)c->num_experts : 1);
     }
-    for (int64_t i = 0; i < c->num_layers; i++)
-        if (c->layers[i] == ASSAY_LAYER_LINEAR)
-            bytes +=
-                2.0 * 4 * (double)(c->linear_value_heads * c->linear_key_dim * c->linear_value_dim);
-    return bytes;
+    return bytes + state_bytes(c);
 }
 
 static int decode_with(struct bench *b, const assay_model *model)
@@ -445,6 +452,58 @@ static int decode_with(struct bench *b, const assay_model *model)
     return r.error.status != ASSAY_OK ? tool_report(&r.error) : TOOL_OK;
 }
 
+/* ---- decoding several sequences ------------------------------------------------------------- */
+
+enum { LANES = 8 };
+
+struct lanes_run {
+    assay_session *lane[LANES];
+    float *logits;
+    struct assay_error error;
+};
+
+static void run_lanes(void *argument)
+{
+    struct lanes_run *r = argument;
+    static const int32_t ids[LANES] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const bool is_full = assay_session_length(r->lane[0]) > 200;
+    for (int i = 0; i < LANES && is_full; i++)
+        assay_session_reset(r->lane[i]);
+    const assay_status status =
+        assay_session_verify_lanes(r->lane, LANES, ids, 1, r->logits, &r->error);
+    for (int i = 0; i < LANES && status != ASSAY_OK; i++)
+        assay_session_reset(r->lane[i]);
+}
+
+/* A step of one token of each lane: the weights once, each lane's state in and out. Of a mixture's
+ * experts as many as one token has: lanes share them or not, as the router says. */
+static int lanes_with(struct bench *b, const assay_model *model)
+{
+    struct lanes_run r = {.logits = NULL};
+    struct assay_session_options options = assay_session_defaults();
+    options.capacity = 256;
+    assay_status status = ASSAY_OK;
+    for (int i = 0; i < LANES && status == ASSAY_OK; i++)
+        status = assay_session_create(b->context, model, &options, &r.lane[i], &r.error);
+    r.logits = malloc(LANES * (size_t)assay_model_config(model)->vocab_size * sizeof *r.logits);
+    if (status == ASSAY_OK && r.logits != NULL) {
+        const double seconds = fastest(run_lanes, &r, 5 * b->options.seconds);
+        const double states = state_bytes(assay_model_config(model));
+        const double bytes = decode_bytes(model) + (LANES - 1) * states;
+        const double floor = bytes / b->copy_bandwidth;
+        printf("decode, %d lanes: %s: %.0f tokens/s, %.2f MB a step: %.0f %% of the "
+               "bytes-over-bandwidth floor (%.0f tokens/s)\n",
+               LANES, assay_model_dir(model), LANES / seconds, bytes * 1e-6, 100 * floor / seconds,
+               LANES / floor);
+        add_row(b, json_pack("{s:s, s:f, s:f, s:f}", "what", "decode.lanes", "seconds", seconds,
+                             "bytes", bytes, "floor_share", floor / seconds));
+    }
+    for (int i = 0; i < LANES; i++)
+        assay_session_destroy(r.lane[i]);
+    free(r.logits);
+    return r.error.status != ASSAY_OK ? tool_report(&r.error) : TOOL_OK;
+}
+
 int bench_decode(struct bench *b)
 {
     assay_model *model;
@@ -452,6 +511,8 @@ int bench_decode(struct bench *b)
     if (assay_model_open(b->options.model, &model, &error) != ASSAY_OK)
         return tool_report(&error);
     int status = decode_with(b, model);
+    if (status == TOOL_OK)
+        status = lanes_with(b, model);
     assay_model_close(model);
     return status;
 }
