@@ -212,6 +212,11 @@ function(assay_fuzz_target name file)
   else()
     add_test(NAME ${name}.fuzz.regress COMMAND fuzz_${name} ${here}/seeds)
     set_tests_properties(${name}.fuzz.regress PROPERTIES LABELS fuzz TIMEOUT 60)
+    if(NOT ASSAY_SANITIZE)
+      add_test(NAME ${name}.fuzz.valgrind CONFIGURATIONS nightly
+        COMMAND ${PROJECT_SOURCE_DIR}/ctest/scripts/fuzz/valgrind.sh $<TARGET_FILE:fuzz_${name}> ${here}/seeds)
+      set_tests_properties(${name}.fuzz.valgrind PROPERTIES LABELS nightly TIMEOUT 1800 SKIP_RETURN_CODE 77)
+    endif()
   endif()
 endfunction()
 
