@@ -472,6 +472,16 @@ static int report_all(struct plugin_sweep *s)
     return written != TOOL_OK ? written : flushed;
 }
 
+static bool run_supervised(struct plugin_sweep *s, struct plugin_work *work, double begin)
+{
+    progress_begin(&s->progress, s->o->fuzz_seconds > 0 ? "fuzz" : "verify", 0);
+    const bool good = plugin_supervise(work);
+    if (good)
+        progress_end(&s->progress);
+    s->report.seconds = progress_now() - begin;
+    return good;
+}
+
 int plugin_verify(const struct plugin_verify_options *options)
 {
     struct plugin_sweep *s = calloc(1, sizeof *s);
@@ -492,13 +502,13 @@ int plugin_verify(const struct plugin_verify_options *options)
                                .run = run_cases,
                                .receive = receive,
                                .ended = ended};
-    progress_begin(&s->progress, options->fuzz_seconds > 0 ? "fuzz" : "verify", 0);
+    struct assay_error error = {.status = ASSAY_OK};
     int status = TOOL_USAGE;
-    if (plugin_supervise(&work)) {
-        progress_end(&s->progress);
-        s->report.seconds = progress_now() - begin;
+    if (options->tolerate != NULL &&
+        verify_report_tolerate(&s->report, options->tolerate, &error) != ASSAY_OK)
+        status = tool_report(&error);
+    else if (run_supervised(s, &work, begin))
         status = s->one_case ? report_one(s) : report_all(s);
-    }
     verify_report_free(&s->report);
     for (int i = 0; i < ASSAY_PLUGIN_MAX_ROUTES; i++)
         free(s->names[i]);

@@ -18,6 +18,7 @@ struct plugin_verify_options {
     double time_limit;   /* of one call, seconds */
     double fuzz_seconds; /* 0: the sweep's cases; else random ones for so long */
     const char *json, *junit;
+    const char *tolerate; /* list of tolerated failures, or NULL */
 };
 
 /* Returns an enum tool_exit. */

@@ -33,6 +33,7 @@ enum {
     OPTION_DEVICE,
     OPTION_INVARIANCE,
     OPTION_NOISE,
+    OPTION_TOLERATE,
     OPTION_DECK,
     OPTION_PLUGIN,
     OPTION_TIME_LIMIT,
@@ -48,7 +49,7 @@ struct verify_options {
     int jobs;
     bool list, full, oracle, vectors, invariance, noise;
     long precision;
-    const char *json, *junit;
+    const char *json, *junit, *tolerate;
     const char *deck[256];
     int num_decks;
     const char *plugin;
@@ -79,6 +80,9 @@ static void check_options(const struct argp_state *state, const struct verify_op
     if (o->noise && (o->vectors || o->oracle || o->invariance || o->list || o->plugin != NULL ||
                      o->json != NULL || o->junit != NULL || one_case(o)))
         argp_error(state, "--noise goes with no other mode, report or descriptor");
+    if (o->tolerate != NULL &&
+        (o->vectors || o->oracle || o->invariance || o->list || o->noise || one_case(o)))
+        argp_error(state, "--tolerate goes with sweeps and decks only");
     if (o->num_decks > 0 && (o->vectors || o->oracle || o->invariance || o->full || one_case(o)))
         argp_error(state, "--deck goes with no other source of cases");
     if (o->oracle && (o->list || o->json != NULL || o->junit != NULL))
@@ -133,6 +137,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_INVARIANCE:
         o->invariance = true;
+        return 0;
+    case OPTION_TOLERATE:
+        o->tolerate = argument;
         return 0;
     case OPTION_NOISE:
         o->noise = true;
@@ -375,6 +382,9 @@ static int list_cases(const struct sweep *s)
 static int run_sweep(struct sweep *s, const struct verify_options *o)
 {
     double start = progress_now();
+    struct assay_error error = {0};
+    if (o->tolerate != NULL && verify_report_tolerate(&s->report, o->tolerate, &error) != ASSAY_OK)
+        return tool_report(&error);
     progress_begin(&s->progress, "verify", s->list.num_cases);
     run_workers(s, o->jobs, sweep_worker);
     progress_end(&s->progress);
@@ -562,7 +572,8 @@ static int run_plugin(const struct verify_options *o)
                                             .full = o->full,
                                             .time_limit = o->time_limit > 0 ? o->time_limit : 10,
                                             .json = o->json,
-                                            .junit = o->junit};
+                                            .junit = o->junit,
+                                            .tolerate = o->tolerate};
     return plugin_verify(&options);
 }
 
@@ -595,6 +606,8 @@ int tool_verify(int argc, char **argv)
         {"precision", OPTION_PRECISION, "BITS", 0, "Of MPFR with --oracle (256)", 0},
         {"invariance", OPTION_INVARIANCE, NULL, 0,
          "Measure what the rows of a route do not depend on instead", 0},
+        {"tolerate", OPTION_TOLERATE, "FILE", 0,
+         "Known failures, each with a reason and a last day, are no failures", 0},
         {"noise", OPTION_NOISE, NULL, 0,
          "Measure what random rounding in binary32 uses of the bounds instead", 0},
         {"deck", OPTION_DECK, "FILE", 0,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <assay/version.h>
 
@@ -42,6 +43,13 @@ void verify_report_add(struct verify_report *report, const struct verify_outcome
         verdict_merge(&row->worst, v);
         return;
     }
+    struct tolerated_entry *const known =
+        tolerated_find(&report->tolerated, row->route, v->finding);
+    if (known != NULL) {
+        known->cases++;
+        row->tolerated++;
+        return;
+    }
     row->failed += verdict_is_failure(v->finding);
     row->mistrusted += v->finding == VERDICT_MISTRUSTED;
     row->not_run += v->finding == VERDICT_NOT_RUN;
@@ -61,9 +69,31 @@ static int64_t bad_of(const struct verify_row *row)
     return row->failed + row->mistrusted + row->not_run;
 }
 
+/* The route ran and does not fail so any more. */
+static bool is_over(const struct verify_report *report, const struct tolerated_entry *entry)
+{
+    for (int i = 0; i < report->num_rows; i++)
+        if (strcmp(report->rows[i].route, entry->route) == 0)
+            return !entry->expired && entry->cases == 0 && report->rows[i].cases > 0;
+    return false;
+}
+
+assay_status verify_report_tolerate(struct verify_report *report, const char *path,
+                                    struct assay_error *error)
+{
+    char today[16];
+    const time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(today, sizeof today, "%Y-%m-%d", &utc);
+    return tolerated_read(path, today, &report->tolerated, error);
+}
+
 int64_t verify_report_bad(const struct verify_report *report)
 {
     int64_t bad = 0;
+    for (int i = 0; i < report->tolerated.count; i++)
+        bad += is_over(report, &report->tolerated.entries[i]);
     for (int i = 0; i < report->num_rows; i++)
         bad += bad_of(&report->rows[i]);
     return bad;
@@ -116,6 +146,23 @@ static void print_failure(const struct verify_failure *f, const char *plugin)
            plugin != NULL ? plugin : "", plugin != NULL ? " " : "", text);
 }
 
+static void print_tolerated(const struct verify_report *report)
+{
+    for (int i = 0; i < report->tolerated.count; i++) {
+        const struct tolerated_entry *const e = &report->tolerated.entries[i];
+        const char *const finding = verdict_finding_name(e->finding);
+        if (e->cases > 0)
+            printf("\nTOLERATED until %s: %s: %s: %lld cases: %s\n", e->expires, e->route, finding,
+                   (long long)e->cases, e->reason);
+        else if (e->expired)
+            printf("\nEXPIRED on %s: %s: %s is not tolerated any more: %s\n", e->expires, e->route,
+                   finding, e->reason);
+        else if (is_over(report, e))
+            printf("\nUNEXPECTED PASS: %s: no case gives %s: remove the entry (%s)\n", e->route,
+                   finding, e->reason);
+    }
+}
+
 void verify_report_print(const struct verify_report *report)
 {
     printf("%-34s %-8s %6s %5s  %9s %9s %6s  %9s %9s %9s\n", "route", "profile", "cases", "bad",
@@ -133,6 +180,7 @@ void verify_report_print(const struct verify_report *report)
     for (int i = 0; i < report->num_rows; i++)
         for (int k = 0; k < report->rows[i].num_failures; k++)
             print_failure(&report->rows[i].failures[k], report->plugin);
+    print_tolerated(report);
     printf("\n%lld cases, %lld bad, seed %llu, %.1f s\n", (long long)verify_report_cases(report),
            (long long)verify_report_bad(report), (unsigned long long)report->seed, report->seconds);
 }
@@ -165,16 +213,17 @@ static json_t *row_json(const struct verify_row *r)
     if (r->worst_case.spec != NULL)
         case_print(&r->worst_case, worst);
     return json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:o, "
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:o, "
         "s:o, s:o, s:o}",
         "op", r->op, "route", r->route, "profile", assay_profile_name(r->profile), "cases",
         (json_int_t)r->cases, "failed", (json_int_t)r->failed, "mistrusted",
-        (json_int_t)r->mistrusted, "not_run", (json_int_t)r->not_run, "refused",
-        (json_int_t)r->refused, "mpfr", (json_int_t)r->mpfr, "relative_l2",
-        number(r->worst.relative_l2), "allowance", number(r->worst.allowance), "bound_ratio",
-        number(r->worst.worst_ratio), "worst_case", worst, "ulp_50", number(r->worst.ulp_50),
-        "ulp_99", number(r->worst.ulp_99), "ulp_100", number(r->worst.ulp_100), "ulp_histogram",
-        histogram, "seconds", number(r->seconds), "failures", failures);
+        (json_int_t)r->mistrusted, "not_run", (json_int_t)r->not_run, "tolerated",
+        (json_int_t)r->tolerated, "refused", (json_int_t)r->refused, "mpfr", (json_int_t)r->mpfr,
+        "relative_l2", number(r->worst.relative_l2), "allowance", number(r->worst.allowance),
+        "bound_ratio", number(r->worst.worst_ratio), "worst_case", worst, "ulp_50",
+        number(r->worst.ulp_50), "ulp_99", number(r->worst.ulp_99), "ulp_100",
+        number(r->worst.ulp_100), "ulp_histogram", histogram, "seconds", number(r->seconds),
+        "failures", failures);
 }
 
 assay_status verify_report_json(const struct verify_report *report, const char *path,
@@ -266,5 +315,6 @@ void verify_report_free(struct verify_report *report)
     for (int i = 0; i < report->num_rows; i++)
         free(report->rows[i].failures);
     free(report->rows);
+    tolerated_free(&report->tolerated);
     *report = (struct verify_report){.rows = NULL};
 }

@@ -10,6 +10,7 @@
 
 #include <assay/status.h>
 
+#include "tools/tolerated.h"
 #include "verify.h"
 
 struct verify_failure {
@@ -21,7 +22,7 @@ struct verify_row {
     const char *op;
     const char *route;
     enum assay_profile profile;
-    int64_t cases, failed, mistrusted, not_run, refused, mpfr;
+    int64_t cases, failed, mistrusted, not_run, refused, mpfr, tolerated;
     double seconds;
     struct verdict worst;            /* merged over the cases that passed */
     struct assay_case worst_case;    /* of worst.worst_ratio */
@@ -36,11 +37,16 @@ struct verify_report {
     int num_rows;
     uint64_t seed;
     double seconds;
+    struct tolerated_list tolerated;
     const char *plugin; /* whose routes these are: repeat commands name it; NULL: none */
 };
 
 void verify_report_add(struct verify_report *report, const struct verify_outcome *outcome);
-/* Cases that failed, are mistrusted or did not run. */
+/* Reads the list of tolerated failures, before the first case. */
+ASSAY_MUST_USE assay_status verify_report_tolerate(struct verify_report *report, const char *path,
+                                                   struct assay_error *error);
+/* Cases that failed, are mistrusted or did not run and are not tolerated, and entries of that list
+ * whose route ran and no longer has the finding. */
 int64_t verify_report_bad(const struct verify_report *report);
 /* Those of the bad that had no memory. */
 int64_t verify_report_not_run(const struct verify_report *report);

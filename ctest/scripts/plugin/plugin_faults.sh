@@ -55,6 +55,42 @@ out 'it printed: '
 expect 1 "$assay" verify --plugin "$faults" rmsnorm.scribbles
 err "it wrote into the program's own pipe; the cases that are left are not run"
 
+# A known failure is tolerated until its day, is reported, and must be taken off the list when it is gone.
+tolerate() {
+    printf '{"tolerated": [{"route": "%s", "finding": "%s", "reason": "known: a row too many", "expires": "%s"}]}' "$@" \
+        >"$work/tolerated.json"
+}
+tolerate rmsnorm.guard guard 2999-12-31
+expect 0 "$assay" verify --plugin "$faults" --tolerate "$work/tolerated.json" --json "$work/report.json" rmsnorm.guard
+out 'TOLERATED until 2999-12-31: rmsnorm.guard: guard: '
+out 'known: a row too many'
+out ' 0 bad'
+cp "$work/report.json" "$work/out"
+out '"failed": 0'
+tolerate rmsnorm.guard guard 2020-01-31
+expect 1 "$assay" verify --plugin "$faults" --tolerate "$work/tolerated.json" rmsnorm.guard
+out 'EXPIRED on 2020-01-31: rmsnorm.guard'
+out 'FAILED rmsnorm.guard: guard'
+tolerate rmsnorm.guard element 2999-12-31
+expect 1 "$assay" verify --plugin "$faults" --tolerate "$work/tolerated.json" rmsnorm.guard
+out 'FAILED rmsnorm.guard: guard'
+out 'UNEXPECTED PASS: rmsnorm.guard: no case gives element: remove the entry'
+tolerate rmsnorm.avx2.cpu element 2999-12-31
+expect 1 "$assay" verify --tolerate "$work/tolerated.json" rmsnorm.avx2.cpu
+out 'UNEXPECTED PASS: rmsnorm.avx2.cpu'
+out ' 1 bad'
+tolerate rmsnorm.guard sideways 2999-12-31
+expect 3 "$assay" verify --tolerate "$work/tolerated.json" rmsnorm.avx2.cpu
+err 'entry 1: there is no finding "sideways"'
+tolerate rmsnorm.guard element tomorrow
+expect 3 "$assay" verify --tolerate "$work/tolerated.json" rmsnorm.avx2.cpu
+err 'must be a day, YYYY-MM-DD, is "tomorrow"'
+echo '{"tolerated": {}}' >"$work/tolerated.json"
+expect 3 "$assay" verify --tolerate "$work/tolerated.json" rmsnorm.avx2.cpu
+err 'must be an array'
+expect 3 "$assay" verify --tolerate "$work/none.json" rmsnorm.avx2.cpu
+err 'ASSAY_E_NOT_FOUND'
+
 expect 3 "$assay" verify --plugin "$faults" rmsnorm.refuses
 err 'accept no case: nothing was checked'
 finish
