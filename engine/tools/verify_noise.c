@@ -56,7 +56,7 @@ static bool add(struct tally *t, const struct assay_case *c)
 
 int verify_noise_report(const struct assay_case *cases, int64_t num_cases)
 {
-    struct tally t = {.op = ""};
+    struct tally t = {.op = "", .route = ""};
     int64_t all = 0;
     struct progress progress;
     printf("random rounding in binary32 against the exact result, in shares of an element's bound\n"
