@@ -146,7 +146,7 @@ static void check_experts(const assay_model *read, const struct gguf_image *imag
     const struct gguf_written *gate = find_written(image, "blk.0.ffn_gate_exps.weight");
     const struct gguf_written *up = find_written(image, "blk.0.ffn_up_exps.weight");
     const struct gguf_written *down = find_written(image, "blk.0.ffn_down_exps.weight");
-    float *expected = malloc((size_t)c->hidden_size * sizeof *expected);
+    float *expected = calloc((size_t)c->hidden_size, sizeof *expected);
 
     cr_assert(expected != NULL && c->expert_size <= c->hidden_size);
     for (int64_t b = 0; b < 2; b++) {

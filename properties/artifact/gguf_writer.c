@@ -412,7 +412,7 @@ static float *read_values(const assay_model *model, const char *name, const char
                  suffix);
     const int64_t index = assay_model_find(model, suffix != NULL ? other : name);
     cr_assert(assay_model_stored_at(model, index, stored), "%s", name);
-    float *values = malloc((size_t)(stored->rows * stored->columns) * sizeof *values);
+    float *values = calloc((size_t)(stored->rows * stored->columns), sizeof *values);
     cr_assert(values != NULL);
     for (int64_t row = 0; row < stored->rows; row++)
         cr_assert(assay_model_read_row(model, index, row, values + row * stored->columns, NULL) ==

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "noise.h"
-#include "noise.h"
 #include "words.h"
 
 struct head {

@@ -172,7 +172,7 @@ static assay_status run(const void *args, enum fault fault)
     const args_type *a = args;
     int64_t q = a->q.extent[1] * a->q.extent[2], k = a->k.extent[1] * a->k.extent[2];
     int64_t v = a->v.extent[1] * a->v.extent[2];
-    double *x = malloc((size_t)(q + k + v) * sizeof *x);
+    double *x = calloc((size_t)(q + k + v), sizeof *x);
     if (x == NULL)
         return ASSAY_E_MEMORY;
     for (int64_t t = 0; t < a->q.extent[0]; t++) {
