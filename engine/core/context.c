@@ -115,6 +115,19 @@ static void workspace_free(struct assay_context *context)
     assay_free(context->workspace);
 }
 
+/* Contents need not survive: every call starts with an undefined workspace. */
+static assay_status workspace_grow(struct assay_context *context, size_t bytes,
+                                   struct assay_error *error)
+{
+    void *grown;
+    ASSAY_TRY(workspace_alloc(context, bytes, &grown, error));
+    workspace_free(context);
+    context->workspace = grown;
+    context->workspace_generation++;
+    context->workspace_bytes = bytes;
+    return ASSAY_OK;
+}
+
 assay_status assay_workspace_poison(assay_context *context)
 {
     return assay_buffer_fill(context, context->workspace, 0xff, context->workspace_bytes);
@@ -323,18 +336,12 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
                                 "the call needs %zu bytes, the arena has %zu and cannot move while "
                                 "a graph is recorded: run the call once before",
                                 bytes, context->workspace_bytes);
-        /* Contents need not survive: every call starts with an undefined workspace. */
-        void *grown;
         struct assay_error error = {.status = ASSAY_OK};
-        if (workspace_alloc(context, bytes, &grown, &error) != ASSAY_OK)
+        if (workspace_grow(context, bytes, &error) != ASSAY_OK)
             return assay_refuse(context, error.status, op, "workspace", "%s", error.message);
-        workspace_free(context);
-        context->workspace = grown;
-        context->workspace_generation++;
-        context->workspace_bytes = bytes;
     }
 #if defined(ASSAY_PARANOID)
-    ASSAY_TRY(assay_workspace_poison(context));
+    ASSAY_TRY(assay_buffer_fill(context, context->workspace, 0xff, bytes));
 #endif
     *workspace = context->workspace;
     return ASSAY_OK;
@@ -343,4 +350,28 @@ assay_status context_workspace(struct assay_context *context, const char *op, si
 void assay_testing_limit_shared(assay_context *context, size_t bytes)
 {
     context->shared_limit = bytes;
+}
+
+enum { MARK = 0xa5, MARK_BYTES = 4096 };
+
+void assay_testing_workspace_mark(assay_context *context, size_t bytes)
+{
+    size_t needed = bytes + MARK_BYTES;
+    if (context->backend != ASSAY_CPU || bytes == 0 ||
+        (needed > context->workspace_bytes &&
+         (context->workspace_fixed || workspace_grow(context, needed, NULL) != ASSAY_OK)))
+        return;
+    memset((char *)context->workspace + bytes, MARK, MARK_BYTES);
+}
+
+bool assay_testing_workspace_marked(const assay_context *context, size_t bytes)
+{
+    if (context->backend != ASSAY_CPU || bytes == 0 ||
+        bytes + MARK_BYTES > context->workspace_bytes)
+        return true;
+    const unsigned char *behind = (const unsigned char *)context->workspace + bytes;
+    for (size_t i = 0; i < MARK_BYTES; i++)
+        if (behind[i] != MARK)
+            return false;
+    return true;
 }

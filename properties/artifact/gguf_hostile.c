@@ -157,6 +157,30 @@ static uint8_t *field_at(struct bench *bench, enum gguf_field_kind kind, int i)
     return NULL;
 }
 
+/* A last tensor whose 2^64 - 16 bytes wrap around to nothing when they are padded, in a file that
+ * ends where it begins. */
+static void wrapped_padding(struct bench *bench)
+{
+    enum { ALIGNMENT = 32 };
+    struct gguf_image *image = &bench->image;
+    const struct gguf_written *t = &image->tensors[0];
+    uint8_t *count = field_at(bench, GGUF_FIELD_COUNT, 0),
+            *extent = field_at(bench, GGUF_FIELD_EXTENT, 1),
+            *offset = field_at(bench, GGUF_FIELD_OFFSET, 0);
+    const uint64_t valid = load(count, 8);
+    const size_t begin =
+        (size_t)(offset + 8 - image->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+    cr_assert(t->type == BF16 && t->rank == 2 && t->ne[0] == 8 && load(extent, 8) == t->ne[1]);
+    store(count, 1, 8);
+    store(extent, (UINT64_C(1) << 60) - 1, 8);
+    small_write(bench->dir, FILE_NAME, image->bytes, begin);
+    cr_assert(hostile_open(bench->path, begin, HOSTILE_ALLOWANCE, "a wrapped padding", FILE_NAME,
+                           t->name, &bench->counts) == ASSAY_E_CORRUPT);
+    store(count, valid, 8);
+    store(extent, t->ne[1], 8);
+}
+
 /* Two tensors on the same bytes, and bytes that no tensor has. */
 static void overlaps(struct bench *bench)
 {
@@ -311,11 +335,12 @@ Test(gguf, hostile, .timeout = 240)
     struct bench bench;
 
     set_up(&bench, &sized_small);
-    truncations(&bench);
-    evil_sizes(&bench);
     wrapped_product(&bench);
+    wrapped_padding(&bench);
     overlaps(&bench);
     wrapped_array(&bench);
+    truncations(&bench);
+    evil_sizes(&bench);
     evil_words(&bench);
     evil_texts(&bench);
     flips(&bench);

@@ -191,6 +191,28 @@ static void hostile_entries(struct bench *bench)
     }
 }
 
+/* Extents whose product wraps around 2^64 to the very size of the tensor: not a matter of shapes,
+ * which are compared later, and not for tensors that are skipped. */
+static void wrapped_shape(struct bench *bench)
+{
+    static const char from[] = "\"shape\":[16,8]", to[] = "\"shape\":[16,576460752303423496]";
+    char *place = strstr(bench->header.bytes, from), *header = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&header, &size);
+
+    cr_assert(place != NULL && stream != NULL);
+    fprintf(stream, "%.*s%s%s", (int)(place - bench->header.bytes), bench->header.bytes, to,
+            place + strlen(from));
+    cr_assert(fclose(stream) == 0);
+    struct small_text file =
+        small_file(header, size, -1, &bench->model, 0, bench->model.num_tensors);
+    small_write(bench->dir, SINGLE, file.bytes, file.size);
+    cr_assert(hostile_open(bench->dir, file.size, HOSTILE_ALLOWANCE, "a wrapped product", SINGLE,
+                           FIRST, &bench->counts) == ASSAY_E_CORRUPT);
+    free(file.bytes);
+    free(header);
+}
+
 /* ---- two tensors against each other --------------------------------------------------------- */
 
 static void hostile_layouts(struct bench *bench)
@@ -437,6 +459,7 @@ Test(safetensors, hostile)
 
     set_up(&bench);
     hostile_entries(&bench);
+    wrapped_shape(&bench);
     hostile_layouts(&bench);
     hostile_headers(&bench);
     hostile_lengths(&bench);

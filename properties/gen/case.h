@@ -121,6 +121,9 @@ struct case_spec {
     void (*claims)(struct trial *trial, const struct oracle_output *outputs);
     const struct case_mutant *mutants;
     int num_mutants;
+    /* Values that only count together, which one thing at a time does not reach: "T=1 ratio=1",
+     * ended by NULL. NULL: none. */
+    const char *const *together;
     /* For invariance: the args fields with one row a token or batch row, "x y", in dimension 0, or
      * in the last one when the name is followed by '-'. The parameter that counts the rows; "T"
      * when NULL. NULL: the op has no rows. */

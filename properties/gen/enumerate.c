@@ -4,6 +4,7 @@
  */
 #include "case.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +148,21 @@ static void mixtures(struct enumeration *e, int count)
     }
 }
 
+static void together(struct enumeration *e)
+{
+    const char *const *texts = e->spec->together;
+    for (int i = 0; texts != NULL && texts[i] != NULL; i++) {
+        struct assay_case c = case_base(e->spec);
+        char name[24];
+        long long value;
+        int used;
+        for (const char *at = texts[i]; sscanf(at, "%23[^=]=%lld %n", name, &value, &used) == 2;
+             at += used)
+            case_set(&c, name, value);
+        append(e, c);
+    }
+}
+
 bool case_enumerate(const struct case_spec *spec, uint64_t seed, enum case_effort effort,
                     struct case_list *list)
 {
@@ -158,6 +174,7 @@ bool case_enumerate(const struct case_spec *spec, uint64_t seed, enum case_effor
             continue;
         one_at_a_time(&e);
         mixtures(&e, effort == CASE_FULL ? MIXTURES_FULL : MIXTURES_QUICK);
+        together(&e);
         if (e.out_of_memory)
             return false;
     }
@@ -170,6 +187,7 @@ bool case_enumerate_route(const struct case_spec *spec, const struct assay_route
     struct enumeration e = {.spec = spec, .route = route, .list = list, .seed = seed};
     one_at_a_time(&e);
     mixtures(&e, effort == CASE_FULL ? MIXTURES_FULL : MIXTURES_QUICK);
+    together(&e);
     return !e.out_of_memory;
 }
 

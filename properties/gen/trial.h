@@ -24,6 +24,7 @@ struct trial_buffer {
      * start of live, pristine and owned on. One piece, but with layout far. */
     int64_t num_segments;
     size_t segment_bytes, segment_pitch;
+    bool at_edge;    /* no guard behind the elements: what follows them cannot be read or written */
     bool is_virtual; /* live is reserved addresses without memory; pristine and owned are NULL */
 };
 

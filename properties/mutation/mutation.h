@@ -58,12 +58,12 @@ void mutation_target_destroy(struct mutation_target *t);
 bool mutation_reaches(const struct mutation_target *t, int64_t at, int mutant);
 
 /* Executions of sites that a mutant's cases may take before the last one; the executor is slower.
- */
-enum { MUTATION_SHARE_CPU = 10000000, MUTATION_SHARE_SIMT = 4000000 };
+ * MUTATION_PATIENCE times as many where the mutant is not known to survive. */
+enum { MUTATION_SHARE_CPU = 10000000, MUTATION_SHARE_SIMT = 4000000, MUTATION_PATIENCE = 5 };
 
-/* In a child process: until the first bad verdict, or, but for `full`, the mutant's share of work
- * is done. mutation_start returns the child's id; -1: none. */
-int mutation_start(const struct mutation_target *t, int index, int mutant, bool full,
+/* In a child process: until the first bad verdict, or `shares` of work are done (0: all cases).
+ * mutation_start returns the child's id; -1: none. */
+int mutation_start(const struct mutation_target *t, int index, int mutant, int shares,
                    struct mutation_result *result);
 /* What the child's end says of the mutant that it ran. */
 void mutation_finish(const struct mutation_target *t, int status, struct mutation_result *result);

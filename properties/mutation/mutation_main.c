@@ -109,6 +109,16 @@ static bool is_kernel(const struct mutant *m)
     return strstr(m->file, ".cu") != NULL;
 }
 
+/* A sample is part of every test run: no kernels whose sweep takes minutes. */
+static bool is_slow(const struct mutant *m)
+{
+    static const char *const ops[] = {"attention", "linear", "linear_grouped", "sample"};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (is_kernel(m) && strcmp(m->folder, ops[i]) == 0)
+            return true;
+    return false;
+}
+
 static int choose(struct session *s)
 {
     int count = 0, candidates = 0;
@@ -119,8 +129,8 @@ static int choose(struct session *s)
             s->chosen[m] = false;
         if (s->o.backend != NULL && is_kernel(mutant) != (strcmp(s->o.backend, "simt") == 0))
             s->chosen[m] = false;
-        if (s->o.sample > 0 &&
-            (known_find(&s->known, mutant) != NULL || case_spec_find(mutant->folder) == NULL))
+        if (s->o.sample > 0 && (known_find(&s->known, mutant) != NULL ||
+                                case_spec_find(mutant->folder) == NULL || is_slow(mutant)))
             s->chosen[m] = false; /* survives, or its op is not known without a whole run */
         candidates += s->chosen[m];
     }
@@ -215,7 +225,9 @@ static bool run_target(struct session *s, const struct mutation_target *t, int i
             continue;
         if (pool.running == s->o.jobs)
             wait_one(s, t, seed, &pool);
-        int child = mutation_start(t, index, m, s->o.full, r);
+        bool is_known = known_find(&s->known, &mutants[m]) != NULL;
+        int shares = s->o.full ? 0 : is_known ? 1 : MUTATION_PATIENCE;
+        int child = mutation_start(t, index, m, shares, r);
         good = child > 0;
         if (good)
             add_child(&pool, child, m);

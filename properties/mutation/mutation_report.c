@@ -185,46 +185,114 @@ static void write_checks(FILE *f, const struct mutation_result *results,
                     (double)tallies[i].cases / tallies[i].killed);
 }
 
+/* A survivor's own kind: KNOWN_NOT when survivors.txt lacks it; -1: was killed. */
+static int kind_of(const struct mutation_result *results, const struct known_list *known, int m)
+{
+    const struct known *k = known_find(known, &mutants[m]);
+    return results[m].killed ? -1 : k != NULL ? (int)k->kind : (int)KNOWN_NOT;
+}
+
+static void write_heading(FILE *f, enum known_kind kind)
+{
+    fprintf(f, "\n## Survivors: %s\n\n%s.\n", kind == KNOWN_NOT ? "unknown" : known_word(kind),
+            known_meaning(kind));
+}
+
+/* Each reason with the number of its mutants and their files. */
+static void write_reasons(FILE *f, const struct mutation_result *results,
+                          const struct known_list *known, enum known_kind kind)
+{
+    write_heading(f, kind);
+    fprintf(f, "\n| mutants | files | reason |\n| --- | --- | --- |\n");
+    for (int i = 0; i < known->num_known; i++) {
+        const char *reason = known->known[i].reason, *file = "";
+        bool is_first = known->known[i].kind == kind;
+        for (int j = 0; j < i && is_first; j++)
+            is_first = strcmp(known->known[j].reason, reason) != 0;
+        int count = 0, files = 0;
+        for (int m = 0; m < num_mutants && is_first; m++) {
+            if (kind_of(results, known, m) != (int)kind ||
+                strcmp(known_find(known, &mutants[m])->reason, reason) != 0)
+                continue;
+            count++;
+            files += strcmp(file, mutants[m].file) != 0;
+            file = mutants[m].file;
+        }
+        if (files == 1)
+            fprintf(f, "| %d | %s | %s |\n", count, file, reason);
+        else if (files > 1)
+            fprintf(f, "| %d | %d files | %s |\n", count, files, reason);
+    }
+}
+
+/* Those of one reason, a line for each line of source: file:line operator[:number], ... */
+static void write_lines(FILE *f, const struct mutation_result *results,
+                        const struct known_list *known, enum known_kind kind, const char *reason)
+{
+    const struct mutant *last = NULL;
+    for (int m = 0; m < num_mutants; m++) {
+        const struct mutant *own = &mutants[m];
+        const struct known *k = known_find(known, own);
+        if (kind_of(results, known, m) != (int)kind ||
+            (k != NULL && strcmp(k->reason, reason) != 0))
+            continue;
+        if (last == NULL)
+            fprintf(f, "\n%s:\n", reason);
+        if (last == NULL || own->line != last->line || strcmp(own->file, last->file) != 0)
+            fprintf(f, "\n- %s:%d %s", own->file, own->line, own->operator);
+        else
+            fprintf(f, ", %s", own->operator);
+        if (own->number > 1)
+            fprintf(f, ":%d", own->number);
+        last = own;
+    }
+    if (last != NULL)
+        fprintf(f, "\n");
+}
+
+static void write_each(FILE *f, const struct mutation_result *results,
+                       const struct known_list *known)
+{
+    write_heading(f, KNOWN_OPEN);
+    for (int i = 0; i < known->num_known; i++) {
+        const char *reason = known->known[i].reason;
+        bool is_first = known->known[i].kind == KNOWN_OPEN;
+        for (int j = 0; j < i && is_first; j++)
+            is_first = strcmp(known->known[j].reason, reason) != 0;
+        if (is_first)
+            write_lines(f, results, known, KNOWN_OPEN, reason);
+    }
+    write_lines(f, results, known, KNOWN_NOT, "not in survivors.txt");
+}
+
 void report_survivors(FILE *f, const struct mutation_result *results,
                       const struct known_list *known)
 {
-    for (int kind = 0; kind < NUM_KNOWN_KINDS; kind++) {
-        int listed = 0;
-        const char *reason = "";
-        for (int m = 0; m < num_mutants; m++) {
-            const struct known *k = known_find(known, &mutants[m]);
-            if (results[m].killed || (int)(k != NULL ? k->kind : KNOWN_NOT) != kind)
-                continue;
-            if (listed++ == 0)
-                fprintf(f, "\n## Survivors: %s\n\n%s.\n",
-                        kind == KNOWN_NOT ? "unknown" : known_word((enum known_kind)kind),
-                        known_meaning((enum known_kind)kind));
-            if (k != NULL && strcmp(k->reason, reason) != 0) {
-                reason = k->reason;
-                fprintf(f, "\n%s:\n\n", reason);
-            }
-            char id[MUTANT_ID_BYTES];
-            mutant_id(&mutants[m], id);
-            fprintf(f, "- `%s` `%s`\n", id, mutants[m].text);
-        }
-    }
+    fprintf(f, "\n## Survivors\n\n[survivors.txt](../properties/mutation/survivors.txt) names all "
+               "of them, each with its reason.\n");
+    for (int kind = KNOWN_EQUIVALENT; kind < KNOWN_OPEN; kind++)
+        write_reasons(f, results, known, (enum known_kind)kind);
+    write_each(f, results, known);
 }
 
 void report_markdown(FILE *f, const struct mutation_result *results, const struct known_list *known)
 {
     struct tally all;
     tally_by(name_all, results, known, &all, 1);
-    fprintf(f,
-            "# Mutation score\n\n"
-            "Written by `ctest -C mutation -R mutation.score` (`assay_mutation --markdown`).\n\n"
-            "Generic operators, each applied at every site of the routes' sources that are listed "
-            "below; a mutant runs the cases of `assay verify` that come to its site, those that "
-            "execute the fewest sites first, until a verdict is bad. score = killed / (mutants - "
-            "equivalent). `equivalent` counts what is proven to compute the same and what stays "
-            "within the profile's bound.\n\n"
-            "%d mutants: %d killed, %d equivalent, %d not reached, %d open.\n",
-            all.mutants, all.killed, all.known[KNOWN_EQUIVALENT] + all.known[KNOWN_WITHIN],
-            all.known[KNOWN_UNREACHED], all.known[KNOWN_OPEN] + all.known[KNOWN_NOT]);
+    fprintf(
+        f,
+        "# Mutation score\n\n"
+        "Written by `ctest -C mutation -R mutation.score` (`assay_mutation --markdown`).\n\n"
+        "Generic operators, each applied at every site of the sources that are listed below, or "
+        "at every n-th alone: " MUTATION_SAMPLED
+        ". A mutant runs the cases of `assay verify` that come to its site, those that "
+        "execute the fewest sites first and some of the largest last, until a verdict is bad. "
+        "score = killed / (mutants - "
+        "equivalent). `equivalent` counts what is proven to compute the same and what stays "
+        "within the profile's bound.\n\n"
+        "%d mutants: %d killed, %d equivalent, %d not reached, %d open.\n",
+        all.mutants, all.killed, all.known[KNOWN_EQUIVALENT] + all.known[KNOWN_WITHIN],
+        all.known[KNOWN_UNREACHED], all.known[KNOWN_OPEN] + all.known[KNOWN_NOT]);
     write_operators(f);
     write_checks(f, results, known);
     write_table(f, "By operator", "operator", name_operator, results, known);

@@ -222,36 +222,54 @@ static void name_check(const struct verdict *v, char check[32])
         snprintf(check, 32, "executor: %.*s", length, kind);
 }
 
-/* The cases in `context`; true: one is bad. */
-static bool run_pass(const struct mutation_target *t, assay_context *context, int index, int mutant,
-                     bool full, struct mutation_result *result)
+/* True: the case is bad. */
+static bool run_case(const struct mutation_target *t, assay_context *context, int index, int64_t i,
+                     struct mutation_result *result)
 {
-    uint64_t work = 0, share = t->backend == ASSAY_CPU ? MUTATION_SHARE_CPU : MUTATION_SHARE_SIMT;
-    for (int64_t k = 0; k < t->list.num_cases && (full || work <= share); k++) {
+    result->at = i;
+    limit_case(t->seconds[i]);
+    struct verify_outcome outcome;
+    verify_case(context, &t->list.cases[i], &outcome);
+    result->cases += !outcome.refused;
+    if (!is_bad(&outcome))
+        return false;
+    result->target = index;
+    name_check(&outcome.verdict, result->check);
+    case_print(&t->list.cases[i], result->by);
+    snprintf(result->message, sizeof result->message, "%.255s", outcome.verdict.message);
+    result->killed = true;
+    return true;
+}
+
+/* The cases in `context`, least work first; true: one is bad. What the share leaves out is the
+ * large shapes: some of them follow where patience is asked for. */
+static bool run_pass(const struct mutation_target *t, assay_context *context, int index, int mutant,
+                     int shares, struct mutation_result *result)
+{
+    static const int64_t percent[] = {60, 80, 95, 99};
+    uint64_t share = t->backend == ASSAY_CPU ? MUTATION_SHARE_CPU : MUTATION_SHARE_SIMT;
+    uint64_t work = 0, most = shares > 0 ? share * (uint64_t)shares : UINT64_MAX;
+    int64_t reaching = 0, reached = 0;
+    for (int64_t i = 0; i < t->list.num_cases; i++)
+        reaching += mutation_reaches(t, i, mutant);
+    for (int64_t k = 0; k < t->list.num_cases; k++) {
         int64_t i = t->order[k];
         if (!mutation_reaches(t, i, mutant))
             continue;
+        bool chosen = work <= most;
+        for (size_t p = 0; p < sizeof percent / sizeof percent[0] && shares > 1; p++)
+            chosen = chosen || reached == reaching * percent[p] / 100;
+        reached++;
         work += t->work[i];
-        result->at = i;
-        limit_case(t->seconds[i]);
-        struct verify_outcome outcome;
-        verify_case(context, &t->list.cases[i], &outcome);
-        result->cases += !outcome.refused;
-        if (!is_bad(&outcome))
-            continue;
-        result->target = index;
-        name_check(&outcome.verdict, result->check);
-        case_print(&t->list.cases[i], result->by);
-        snprintf(result->message, sizeof result->message, "%.255s", outcome.verdict.message);
-        result->killed = true;
-        return true;
+        if (chosen && run_case(t, context, index, i, result))
+            return true;
     }
     return false;
 }
 
 /* A thread alone takes every item; then each of three has its part of the items and of the
  * workspace. */
-static void run_cases(const struct mutation_target *t, int index, int mutant, bool full,
+static void run_cases(const struct mutation_target *t, int index, int mutant, int shares,
                       struct mutation_result *result)
 {
     int last = t->backend == ASSAY_CPU ? 3 : 1;
@@ -260,13 +278,13 @@ static void run_cases(const struct mutation_target *t, int index, int mutant, bo
         assay_context *context = new_context(t->backend, threads);
         if (context == NULL)
             _exit(1);
-        if (run_pass(t, context, index, mutant, full, result))
+        if (run_pass(t, context, index, mutant, shares, result))
             break;
     }
     _exit(0);
 }
 
-int mutation_start(const struct mutation_target *t, int index, int mutant, bool full,
+int mutation_start(const struct mutation_target *t, int index, int mutant, int shares,
                    struct mutation_result *result)
 {
     fflush(NULL);
@@ -276,7 +294,7 @@ int mutation_start(const struct mutation_target *t, int index, int mutant, bool 
     /* Nothing of a crash goes to the terminal or to a file. */
     struct rlimit none = {0, 0}; /* none for memory: layout=far maps what it never touches */
     setrlimit(RLIMIT_CORE, &none);
-    run_cases(t, index, mutant, full, result);
+    run_cases(t, index, mutant, shares, result);
     return -1;
 }
 

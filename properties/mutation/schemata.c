@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * schemata OUT SKIP ROOT FILE...
+ * schemata OUT SKIP ROOT FILE[:N]...
  *
- * Copies each FILE (a path below ROOT) to OUT with a switch at every site of an operator, and
- * writes OUT/sites.inc, the list of all mutants: MUTANT(folder, file, line, operator,
- * number, text).
- * Lines keep their numbers. SKIP lists sites whose copy does not compile: "file operator text".
+ * Copies each FILE (a path below ROOT) to OUT with a switch at every site of an operator, or at
+ * every N-th, and writes OUT/sites.inc, the list of all mutants: MUTANT(folder, file, line,
+ * operator, number, text). Lines keep their numbers. SKIP lists sites whose copy does not compile:
+ * "file operator text".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ static void write_escaped(FILE *file, const char *text)
 
 /* Gives each site its number; -1: not mutated. */
 static void number_sites(struct output *o, const struct source *s, const struct site_list *list,
-                         const char *folder, const char *stem, int *id)
+                         const char *folder, const char *stem, int every, int *id)
 {
     for (int i = 0; i < list->num_sites; i++) {
         const struct site *site = &list->site[i];
@@ -85,7 +85,7 @@ static void number_sites(struct output *o, const struct source *s, const struct 
         char text[256];
         line_text(s, site->at, text, sizeof text);
         id[i] = -1;
-        if (is_skipped(o, stem, operator, text))
+        if (i % every != 0 || is_skipped(o, stem, operator, text))
             continue;
         int line = s->token[site->at].line, number = 1;
         for (int k = 0; k < i; k++)
@@ -156,9 +156,13 @@ static bool write_copy(const struct output *o, const char *file, const struct so
     return fclose(copy) == 0;
 }
 
-static bool mutate_file(struct output *o, const char *root, const char *file)
+static bool mutate_file(struct output *o, const char *root, char *file)
 {
     char path[4096];
+    char *colon = strchr(file, ':');
+    int every = colon != NULL ? atoi(colon + 1) : 1;
+    if (colon != NULL)
+        *colon = '\0';
     snprintf(path, sizeof path, "%s/%s", root, file);
     size_t bytes;
     struct source s;
@@ -175,7 +179,7 @@ static bool mutate_file(struct output *o, const char *root, const char *file)
     int *id = calloc((size_t)list.num_sites + 1, sizeof *id);
     bool good = id != NULL;
     if (good) {
-        number_sites(o, &s, &list, last, stem, id);
+        number_sites(o, &s, &list, last, stem, every > 0 ? every : 1, id);
         good = write_copy(o, file, &s, &list, id);
     }
     free(id);
@@ -187,7 +191,7 @@ static bool mutate_file(struct output *o, const char *root, const char *file)
 int main(int argc, char **argv)
 {
     if (argc < 5) {
-        fprintf(stderr, "usage: schemata OUT SKIP ROOT FILE...\n");
+        fprintf(stderr, "usage: schemata OUT SKIP ROOT FILE[:N]...\n");
         return 2;
     }
     char path[4096];

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <assay/testing.h>
+
 #include "bounds.h"
 #include "trial.h"
 #include "values.h"
@@ -195,8 +197,9 @@ static unsigned char *copy_live(const struct trial_state *s)
     return copy;
 }
 
-/* A second run from other poison and with a used workspace must give the same bits. */
-static void check_repeat(struct run *r)
+/* A second run from other poison and with a used workspace must give the same bits, and write
+ * nothing behind the workspace. */
+static void check_repeat(struct run *r, const struct assay_route *route)
 {
     struct trial_state *s = r->trial->state;
     unsigned char *first = copy_live(s);
@@ -205,7 +208,11 @@ static void check_repeat(struct run *r)
         return;
     }
     trial_restore(r->trial, 1);
+    size_t workspace = route->workspace == NULL ? 0 : route->workspace(r->context, r->trial->args);
+    assay_testing_workspace_mark(r->context, workspace);
     assay_status status = invoke(r);
+    if (!assay_testing_workspace_marked(r->context, workspace))
+        report(r, VERDICT_GUARD, "memory behind the workspace was written");
     if (status != ASSAY_OK)
         report(r, status == ASSAY_E_MEMORY ? VERDICT_NOT_RUN : VERDICT_NOT_REPEATED,
                "the second run returned %s", assay_status_name(status));
@@ -243,7 +250,7 @@ static void run_route(struct run *r, const struct assay_route *route)
         check_vacuous(r);
     }
     if (r->outcome->verdict.finding == VERDICT_PASS)
-        check_repeat(r);
+        check_repeat(r, route);
 }
 
 static bool force(struct run *r, const char *route)

@@ -28,6 +28,11 @@ int64_t assay_live_allocations(void);
  * Backends cuda and simt. */
 void assay_testing_limit_shared(assay_context *context, size_t bytes);
 
+/* Backend cpu. Marks what lies behind the first `bytes` bytes of the workspace, for which it makes
+ * room; then whether no call has written there. Nothing to see where it could not: true. */
+void assay_testing_workspace_mark(assay_context *context, size_t bytes);
+bool assay_testing_workspace_marked(const assay_context *context, size_t bytes);
+
 /* assay_weights_encode_row and _decode_row with the kernels of one instruction set, which this
  * processor must have; in a build without them: the portable ones. */
 ASSAY_MUST_USE assay_status assay_testing_encode_row(enum assay_isa isa,

@@ -43,8 +43,8 @@ static const struct assay_boundary boundaries_mma[] = {
     {"T", 64}, {"T", 128}, {"K", 128}, {"K", 256}, {"K", 512}, {"N", 128}, {NULL, 0}};
 #endif
 #if defined(ASSAY_SIMD)
-static const struct assay_boundary boundaries_vector[] = {
-    {"T", 4}, {"N", 4}, {"K", 32}, {"K", 128}, {NULL, 0}};
+static const struct assay_boundary boundaries_vector[] = {{"T", 4},   {"N", 4},    {"K", 32},
+                                                          {"K", 128}, {"K", 1024}, {NULL, 0}};
 #endif
 
 static const struct assay_route routes[] = {

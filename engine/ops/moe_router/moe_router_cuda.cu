@@ -28,7 +28,7 @@ SIMT_DEVICE float router_logit(const struct row_view &v, const unsigned char *ro
                : simt_load_constant(reinterpret_cast<const float *>(row) + e);
 }
 
-/* The largest key of the row that is below `limit`, in every lane. */
+/* The largest key of the row up to `limit`, in every lane. */
 SIMT_DEVICE uint64_t router_next(const struct router_call &p, const unsigned char *row,
                                  uint64_t limit)
 {
@@ -36,7 +36,7 @@ SIMT_DEVICE uint64_t router_next(const struct router_call &p, const unsigned cha
     for (int e = simt_lane(); e < p.experts; e += 32) {
         uint64_t key =
             argmax_key(argmax_order(router_logit(p.logits, row, e)), static_cast<uint32_t>(e));
-        if (key < limit && key > best)
+        if (key <= limit && key > best)
             best = key;
     }
     SIMT_UNROLL for (int bits = 16; bits > 0; bits /= 2)
@@ -53,11 +53,12 @@ SIMT_DEVICE void router_row(const struct router_call &p, int64_t t)
     int32_t *ids = reinterpret_cast<int32_t *>(p.ids + t * p.ids_stride);
     float *weights = reinterpret_cast<float *>(p.weights + t * p.weights_stride);
     float low = 0, high = 0, sum = 0,
-          largest = 0; /* low, high: of places below 32 and from 32 on */
-    uint64_t key = ~static_cast<uint64_t>(0);
+          largest = 0;                          /* low, high: of places below 32 and from 32 on */
+    uint64_t limit = ~static_cast<uint64_t>(0); /* the key of a NaN in the first place */
     bool has_nan = false;
     for (int i = 0; i < p.k; i++) {
-        key = router_next(p, row, key);
+        uint64_t key = router_next(p, row, limit);
+        limit = key - 1;
         if (i == 0) /* a NaN is above all others */
             has_nan = key >> 32 == ARGMAX_NAN;
         int id = has_nan ? i : static_cast<int>(~static_cast<uint32_t>(key));

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,8 +30,11 @@ static enum add_fault {
     ADD_COPIES_POISON_1, /* the second run's */
     ADD_CLEARS_FIRST,    /* y is zeroed before a is read: wrong in place only */
     ADD_DRIFTS,          /* the last bit of an element changes from run to run */
+    ADD_WRITES_BEHIND,   /* the byte behind the workspace */
     ADD_FAILS,           /* returns an error */
 } add_fault;
+
+enum { WORKSPACE = 48 };
 
 static void skip_or_poison(const struct assay_add_args *args, int64_t run_number)
 {
@@ -50,7 +54,6 @@ static assay_status run(assay_context *context, const void *arguments, void *wor
 {
     static int64_t run_number;
     (void)context;
-    (void)workspace;
     const struct assay_add_args *args = arguments;
     int64_t count = assay_tensor_count(&args->y), width = args->y.extent[1];
     float *y = args->y.data, *b = args->b.data;
@@ -72,14 +75,26 @@ static assay_status run(assay_context *context, const void *arguments, void *wor
         b[0] += 1;
     if (add_fault == ADD_READS_LANE)
         y[0] += 0 * a[width];
+    if (add_fault == ADD_WRITES_BEHIND)
+        ((char *)workspace)[WORKSPACE] = 0;
     if (add_fault == ADD_DRIFTS && run_number % 2)
         y[0] = nextafterf(y[0], 0);
     run_number++;
     return ASSAY_OK;
 }
 
-static const struct assay_route faulty_add = {
-    .name = "add.test.faulty.cpu", .backend = ASSAY_CPU, .profile = ASSAY_PROFILE_F64, .run = run};
+static size_t workspace_of(const assay_context *context, const void *arguments)
+{
+    (void)context;
+    (void)arguments;
+    return WORKSPACE;
+}
+
+static const struct assay_route faulty_add = {.name = "add.test.faulty.cpu",
+                                              .backend = ASSAY_CPU,
+                                              .profile = ASSAY_PROFILE_F64,
+                                              .workspace = workspace_of,
+                                              .run = run};
 
 static assay_context *new_context(void)
 {
@@ -121,6 +136,7 @@ Test(trial, faults_of_conduct)
         {ADD_COPIES_POISON_0, {VERDICT_UNWRITTEN, VERDICT_UNWRITTEN, VERDICT_NONFINITE}, "y[62]"},
         {ADD_COPIES_POISON_1, {VERDICT_NONFINITE, VERDICT_NONFINITE, VERDICT_NONFINITE}, "y[62]"},
         {ADD_CLEARS_FIRST, {VERDICT_PASS, VERDICT_PASS, VERDICT_ELEMENT}, "y["},
+        {ADD_WRITES_BEHIND, {VERDICT_GUARD, VERDICT_GUARD, VERDICT_GUARD}, "behind the workspace"},
         {ADD_FAILS, {VERDICT_STATUS, VERDICT_STATUS, VERDICT_STATUS}, "ASSAY_E_UNSUPPORTED"},
     };
     assay_context *context = new_context();
@@ -231,6 +247,26 @@ Test(trial, damage_at_every_byte)
         }
         const struct assay_add_args *args = trial.args;
         cr_assert_eq(args->a.data == args->y.data, layout == CASE_INPLACE);
+        trial_destroy(&trial);
+    }
+}
+
+/* What follows some packed inputs of the op's own routes cannot be read. */
+Test(trial, edge, .signal = SIGSEGV)
+{
+    enum { SEEDS = 64 };
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own handler */
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct assay_case c = add_case(case_spec_find("add"), CASE_PACKED);
+        struct trial trial;
+        snprintf(c.route, sizeof c.route, "add.plain.cpu");
+        c.seed = seed;
+        cr_assert(trial_create(&trial, &c));
+        const struct trial_buffer *a = trial_find(&trial, "a");
+        const volatile unsigned char *end = a->live + a->bytes;
+        cr_assert(!a->at_edge || (const char *)end == (char *)a->tensor.data + 3 * 21 * 4);
+        if (a->at_edge && end[-1] != *end)
+            return;
         trial_destroy(&trial);
     }
 }

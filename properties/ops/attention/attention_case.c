@@ -39,6 +39,9 @@ static const double scale_values[] = {0, 1, -0.25, 0}; /* root: D^(-1/2) */
 
 #define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
 
+/* One row of a key head: what is written beside it is its own scores. */
+static const char *const together[] = {"T=1 ratio=1 start=40", NULL};
+
 static const struct case_param params[] = {
     {.name = "T", .kind = CASE_COUNT, .hi = 512, .fallback = 3, .values = token_counts},
     {.name = "start", .kind = CASE_COUNT, .hi = 1 << 20, .fallback = 17, .values = starts},
@@ -270,6 +273,7 @@ const struct case_spec case_spec_attention = {
     .layouts = (1u << CASE_FAR) - 1,
     .exact = exact,
     .adjust = adjust,
+    .together = together,
     .build = build,
     .claims = claims,
     .mutants = attention_mutants,

@@ -4,6 +4,8 @@
  */
 #include "gated_rmsnorm_mutants.h"
 
+#include <math.h>
+
 #include "case.h"
 
 static const int64_t widths[] = {1, 2, 3, 64, 65, 127, 128, 129, 257, 1000, 6144, -1};
@@ -55,6 +57,21 @@ static struct values gate_values(const struct assay_case *c)
     return gates;
 }
 
+/* Infinite weights beside gates whose sigmoid is below every number, in a vector and in a tail; a
+ * first row that is finite itself. */
+static void put_lost(struct trial *trial, int64_t rows, int64_t width)
+{
+    const struct assay_gated_rmsnorm_args *a = trial->args;
+    if (rows == 0 || width < 2)
+        return;
+    for (int64_t d = 0; d < width; d++)
+        trial_put(trial, &a->x, d, 1 + (double)(d % 5));
+    trial_put(trial, &a->w, 0, INFINITY);
+    trial_put(trial, &a->w, width - 1, -INFINITY);
+    trial_put(trial, &a->z, 0, -200);
+    trial_put(trial, &a->z, width - 1, -300);
+}
+
 static bool build(struct trial *trial)
 {
     struct assay_gated_rmsnorm_args *a = trial->args;
@@ -65,6 +82,8 @@ static bool build(struct trial *trial)
     a->x = trial_input(trial, "x", (enum assay_dtype)case_get(c, "x"), 3, extent, values_of(c));
     a->z = trial_input(trial, "z", (enum assay_dtype)case_get(c, "z"), 3, extent, gates);
     a->w = trial_input(trial, "w", (enum assay_dtype)case_get(c, "w"), 1, &extent[2], weights);
+    if (c->dist == CASE_DIST_NONFINITE)
+        put_lost(trial, extent[0] * extent[1], extent[2]);
     a->y = trial_output(trial, "y", (enum assay_dtype)case_get(c, "y"), 3, extent);
     a->eps = eps_values[case_get(c, "eps")];
     return true;

@@ -27,6 +27,9 @@ static const char *const gains[] = {"even", "outliers", "lognormal"};
 
 #define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
 
+/* 8-bit codes beyond the first slice of columns. */
+static const char *const together[] = {"w=3 K=1100", NULL};
+
 static const struct case_param params[] = {
     {.name = "T", .kind = CASE_COUNT, .lo = 0, .hi = 4096, .fallback = 3, .values = row_counts},
     {.name = "N",
@@ -209,6 +212,13 @@ static struct assay_weights weights(struct trial *trial, int64_t rows, int64_t c
     return w;
 }
 
+/* A first row of finite elements but for one NaN. */
+static void put_nan(struct trial *trial, const struct assay_tensor *x, int64_t inner)
+{
+    for (int64_t k = 0; k < inner && x->extent[0] > 0; k++)
+        trial_put(trial, x, k, k == inner / 2 ? NAN : 1 + (double)(k % 3));
+}
+
 static bool build(struct trial *trial)
 {
     struct assay_linear_w8row_args *a = trial->args;
@@ -221,6 +231,8 @@ static bool build(struct trial *trial)
         put_exact(trial, &a->x);
     else if (case_get(c, "channels") != EVEN)
         apply_gains(trial, &a->x);
+    if (c->dist == CASE_DIST_NONFINITE)
+        put_nan(trial, &a->x, inner);
     a->w = weights(trial, columns, inner);
     a->equalise = case_get(c, "equalise") != 0;
     a->y = trial_output(trial, "y", (enum assay_dtype)case_get(c, "y"), 2, y_extent);
@@ -237,6 +249,7 @@ const struct case_spec case_spec_linear_w8row = {
     .exact = exact,
     .adjust = adjust,
     .build = build,
+    .together = together,
     .claims = product_case_claims,
     .mutants = linear_w8row_mutants,
     .num_mutants = LINEAR_W8ROW_NUM_MUTANTS,

@@ -5,6 +5,7 @@
  */
 #include "moe_router_mutants.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "case.h"
@@ -44,6 +45,17 @@ static void adjust(struct assay_case *c)
         case_set(c, "spread", 0);
 }
 
+/* Rows with one NaN, in the first and in the second place; one that must take what is -inf. */
+static void put_special(struct trial *trial, int64_t rows, int64_t count)
+{
+    const struct assay_moe_router_args *a = trial->args;
+    for (int64_t t = 0; t < rows && t < 3; t++)
+        for (int64_t e = 0; e < count; e++) {
+            double value = t < 2 ? (double)(e % 7) : e == count - 1 ? 1 : -INFINITY;
+            trial_put(trial, &a->logits, t * count + e, t < 2 && e == t ? NAN : value);
+        }
+}
+
 static bool build(struct trial *trial)
 {
     struct assay_moe_router_args *a = trial->args;
@@ -54,6 +66,8 @@ static bool build(struct trial *trial)
     values.scale = spreads[case_get(c, "spread")];
     a->logits =
         trial_input(trial, "logits", (enum assay_dtype)case_get(c, "logits"), 2, logits, values);
+    if (c->dist == CASE_DIST_NONFINITE)
+        put_special(trial, logits[0], logits[1]);
     a->ids = trial_output(trial, "ids", ASSAY_I32, 2, taken);
     a->weights = trial_output(trial, "weights", ASSAY_F32, 2, taken);
     return true;

@@ -5,6 +5,8 @@
  */
 #include "sigmoid_mul_mutants.h"
 
+#include <math.h>
+
 #include "case.h"
 
 static const int64_t row_counts[] = {0, 1, 2, 3, 17, 64, -1};
@@ -51,6 +53,18 @@ static struct values gate_values(const struct assay_case *c)
     return gates;
 }
 
+/* Infinite factors beside gates whose sigmoid is below every number, in a vector and in a tail. */
+static void put_lost(struct trial *trial, int64_t count, bool one_gate)
+{
+    const struct assay_sigmoid_mul_args *a = trial->args;
+    if (count < 2)
+        return;
+    trial_put(trial, &a->x, 0, INFINITY);
+    trial_put(trial, &a->x, count - 1, -INFINITY);
+    trial_put(trial, &a->gate, 0, -200);
+    trial_put(trial, &a->gate, one_gate ? a->gate.extent[0] - 1 : count - 1, -300);
+}
+
 static bool build(struct trial *trial)
 {
     struct assay_sigmoid_mul_args *a = trial->args;
@@ -61,6 +75,8 @@ static bool build(struct trial *trial)
     a->x = trial_input(trial, "x", (enum assay_dtype)case_get(c, "x"), 2, extent, values_of(c));
     a->gate =
         trial_input(trial, "gate", (enum assay_dtype)case_get(c, "gate"), 2, gate_extent, gates);
+    if (c->dist == CASE_DIST_NONFINITE)
+        put_lost(trial, extent[0] * extent[1], gate_extent[1] == 1);
     a->y = trial_output(trial, "y", (enum assay_dtype)case_get(c, "y"), 2, extent);
     return true;
 }

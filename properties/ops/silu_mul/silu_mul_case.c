@@ -4,6 +4,8 @@
  */
 #include "silu_mul_mutants.h"
 
+#include <math.h>
+
 #include "case.h"
 
 static const int64_t row_counts[] = {0, 1, 2, 3, 17, 64, -1};
@@ -46,6 +48,18 @@ static struct values gate_values(const struct assay_case *c)
     return gates;
 }
 
+/* Infinite factors beside gates whose sigmoid is below every number, in a vector and in a tail. */
+static void put_lost(struct trial *trial, int64_t count)
+{
+    const struct assay_silu_mul_args *a = trial->args;
+    if (count < 2)
+        return;
+    trial_put(trial, &a->up, 0, INFINITY);
+    trial_put(trial, &a->up, count - 1, -INFINITY);
+    trial_put(trial, &a->gate, 0, -200);
+    trial_put(trial, &a->gate, count - 1, -300);
+}
+
 static bool build(struct trial *trial)
 {
     struct assay_silu_mul_args *a = trial->args;
@@ -54,6 +68,8 @@ static bool build(struct trial *trial)
     struct values gates = gate_values(c);
     a->gate = trial_input(trial, "gate", (enum assay_dtype)case_get(c, "gate"), 2, extent, gates);
     a->up = trial_input(trial, "up", (enum assay_dtype)case_get(c, "up"), 2, extent, values_of(c));
+    if (c->dist == CASE_DIST_NONFINITE)
+        put_lost(trial, extent[0] * extent[1]);
     a->y = trial_output(trial, "y", (enum assay_dtype)case_get(c, "y"), 2, extent);
     return true;
 }
