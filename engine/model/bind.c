@@ -32,8 +32,8 @@ static const struct variant variants[] = {
     {"language_model.model.", "language_model.lm_head.weight"},
 };
 
-/* One tensor that the model needs: a vector, a matrix in any format of weights.h, or a bank of
- * matrices in bf16. */
+/* One tensor that the model needs: a vector, or a matrix or a bank of matrices in any format of
+ * weights.h. */
 struct role {
     const char *suffix; /* after the prefix */
     struct assay_tensor *view;
@@ -57,7 +57,7 @@ struct role {
     }
 #define BANK(suffix, view, count, rows, columns)             \
     {                                                        \
-        suffix, view, NULL, 3, {count, rows, columns}, false \
+        suffix, NULL, view, 3, {count, rows, columns}, false \
     }
 
 /* The file to name when a tensor is in none. */
@@ -99,9 +99,7 @@ static assay_status find_entry(const struct binder *binder, const char *name,
 static assay_status check_format(const struct binder *binder, const struct stored_tensor *entry,
                                  const struct role *role)
 {
-    const bool is_bank = role->rank == 3 && role->view != NULL;
-    const bool f32 =
-        role->matrix == NULL && !is_bank && (role->may_be_f32 || binder->store->f32_vectors);
+    const bool f32 = role->matrix == NULL && (role->may_be_f32 || binder->store->f32_vectors);
 
     if (entry->dtype == ASSAY_BF16 || (f32 && entry->dtype == ASSAY_F32) ||
         (role->matrix != NULL && entry->grouped))
@@ -147,10 +145,12 @@ struct assay_weights model_weights_view(const struct stored_tensor *entry)
 {
     if (entry->grouped)
         return entry->planes;
-    return (struct assay_weights){.format = ASSAY_WEIGHT_BF16,
-                                  .rows = entry->extent[0],
-                                  .columns = entry->extent[1],
-                                  .base = model_plain_view(entry)};
+    const int64_t rows = stored_rows(entry), columns = stored_columns(entry);
+    return (struct assay_weights){
+        .format = ASSAY_WEIGHT_BF16,
+        .rows = rows,
+        .columns = columns,
+        .base = assay_tensor_2d((void *)(uintptr_t)entry->data, entry->dtype, rows, columns)};
 }
 
 static assay_status bind_roles(const struct binder *binder, const char *prefix,
@@ -287,7 +287,14 @@ static assay_status bind_banks(const struct binder *binder, const char *prefix,
              experts, hidden, inner),
     };
 
-    return BIND(binder, prefix, roles);
+    ASSAY_TRY(BIND(binder, prefix, roles));
+    if ((moe->gate_up.format == ASSAY_WEIGHT_BF16) == (moe->down.format == ASSAY_WEIGHT_BF16))
+        return ASSAY_OK;
+    return assay_fail(binder->error, ASSAY_E_UNSUPPORTED, tensor_list_name(binder->store), prefix,
+                      "%smlp.experts has gate_up_proj in %s and down_proj in %s, expected both in "
+                      "bf16 or both in grouped formats: convert the model by another recipe",
+                      prefix, assay_weight_format_name(moe->gate_up.format),
+                      assay_weight_format_name(moe->down.format));
 }
 
 /* The other form, a tensor for each expert and matrix: of safetensors the store has joined them, so

@@ -47,12 +47,12 @@ struct mlp_weights {
     struct assay_weights down_proj; /* [H, I] */
 };
 
-/* What a mixture of experts (F19) has beside the shared one. Banks are bf16, an expert's matrices
- * one after another. */
+/* What a mixture of experts (F19) has beside the shared one. Banks are matrices of all experts'
+ * rows, one expert after another, both in bf16 or both in grouped formats. */
 struct moe_weights {
     struct assay_weights router;      /* [E, H] */
-    struct assay_tensor gate_up;      /* [E, 2*Im, H]; an expert's rows: Im gate, Im up */
-    struct assay_tensor down;         /* [E, H, Im] */
+    struct assay_weights gate_up;     /* [E*2*Im, H]; an expert's rows: Im gate, Im up */
+    struct assay_weights down;        /* [E*H, Im] */
     struct assay_weights shared_gate; /* [1, H] */
 };
 

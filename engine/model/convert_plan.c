@@ -4,13 +4,12 @@
  */
 #include "model/convert_plan.h"
 
-/* Matrices as the recipe says, banks of experts bf16; the rest in a format that holds every value.
- */
+/* Matrices and banks as the recipe says; the rest in a format that holds every value. */
 static assay_status choose(struct recipe *recipe, enum assay_weight_encoder encoder,
                            const struct stored_tensor *tensor, struct convert_object *chosen,
                            struct assay_error *error)
 {
-    const bool is_matrix = tensor->rank == 2;
+    const bool is_matrix = tensor->rank == 2 || stored_is_bank(tensor);
     const struct recipe_rule *rule = is_matrix ? recipe_choose(recipe, tensor->name) : NULL;
     const bool grouped = rule != NULL && rule->format != ASSAY_WEIGHT_BF16;
 
@@ -18,9 +17,7 @@ static assay_status choose(struct recipe *recipe, enum assay_weight_encoder enco
         .tensor = tensor,
         .object = {.grouped = grouped,
                    .format = grouped ? rule->format : ASSAY_WEIGHT_BF16,
-                   .dtype = is_matrix || stored_is_bank(tensor) || tensor->dtype == ASSAY_BF16
-                                ? ASSAY_BF16
-                                : ASSAY_F32,
+                   .dtype = is_matrix || tensor->dtype == ASSAY_BF16 ? ASSAY_BF16 : ASSAY_F32,
                    .rows = stored_rows(tensor),
                    .columns = stored_columns(tensor)},
         .encoder = grouped && rule->encoder != ASSAY_NUM_WEIGHT_ENCODERS ? rule->encoder : encoder};

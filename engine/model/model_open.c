@@ -151,7 +151,8 @@ bool assay_model_weights(const assay_model *model, const char *name, struct assa
 {
     const struct stored_tensor *entry = tensor_at(model, find(model, name));
 
-    if (entry == NULL || entry->rank != 2 || (!entry->grouped && entry->dtype != ASSAY_BF16))
+    if (entry == NULL || (entry->rank != 2 && !entry->grouped) ||
+        (!entry->grouped && entry->dtype != ASSAY_BF16))
         return false;
     *weights = model_weights_view(entry);
     return true;

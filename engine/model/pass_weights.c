@@ -13,6 +13,7 @@
 #include <assay/ops/linear_swiglu.h>
 #include <assay/ops/linear_w8row.h>
 #include <assay/ops/moe_experts.h>
+#include <assay/ops/moe_experts_grouped.h>
 #include <assay/ops/silu_mul.h>
 
 #include "core/core.h"
@@ -73,21 +74,61 @@ assay_status pass_linear_workspace(assay_context *context, enum assay_product pr
     return assay_op_workspace(context, call.op, &call.args, bytes);
 }
 
+struct experts_call {
+    const struct assay_op *op;
+    union {
+        struct assay_moe_experts_args plain;
+        struct assay_moe_experts_grouped_args grouped;
+    } args;
+};
+
+/* A bf16 bank as `count` matrices. */
+static struct assay_tensor split_bank(const struct assay_weights *bank, int64_t count)
+{
+    return assay_tensor_3d(bank->base.data, ASSAY_BF16, count, bank->rows / count, bank->columns);
+}
+
+static struct experts_call experts_call_of(struct assay_tensor x, struct assay_tensor ids,
+                                           struct assay_tensor weights,
+                                           const struct assay_weights *gate_up,
+                                           const struct assay_weights *down, struct assay_tensor y)
+{
+    const int64_t count = down->rows / gate_up->columns;
+    struct experts_call call;
+    if (gate_up->format == ASSAY_WEIGHT_BF16) {
+        call.op = &assay_op_moe_experts;
+        call.args.plain = (struct assay_moe_experts_args){.x = x,
+                                                          .ids = ids,
+                                                          .weights = weights,
+                                                          .gate_up = split_bank(gate_up, count),
+                                                          .down = split_bank(down, count),
+                                                          .y = y};
+        return call;
+    }
+    call.op = &assay_op_moe_experts_grouped;
+    call.args.grouped = (struct assay_moe_experts_grouped_args){
+        .x = x, .ids = ids, .weights = weights, .gate_up = *gate_up, .down = *down, .y = y};
+    return call;
+}
+
+assay_status pass_experts(assay_context *context, struct assay_tensor x, struct assay_tensor ids,
+                          struct assay_tensor weights, const struct assay_weights *gate_up,
+                          const struct assay_weights *down, struct assay_tensor y)
+{
+    const struct experts_call call = experts_call_of(x, ids, weights, gate_up, down, y);
+    return assay_run_op(context, call.op, &call.args);
+}
+
 assay_status pass_experts_workspace(assay_context *context, int64_t tokens, int64_t k,
-                                    const struct assay_tensor *gate_up,
-                                    const struct assay_tensor *down, size_t *bytes)
+                                    const struct assay_weights *gate_up,
+                                    const struct assay_weights *down, size_t *bytes)
 {
     void *const nowhere = (void *)(uintptr_t)4096;
-    const struct assay_tensor rows =
-        assay_tensor_2d(nowhere, ASSAY_F32, tokens, gate_up->extent[2]);
-    const struct assay_moe_experts_args args = {
-        .x = rows,
-        .ids = assay_tensor_2d(nowhere, ASSAY_I32, tokens, k),
-        .weights = assay_tensor_2d(nowhere, ASSAY_F32, tokens, k),
-        .gate_up = *gate_up,
-        .down = *down,
-        .y = rows};
-    return assay_op_workspace(context, &assay_op_moe_experts, &args, bytes);
+    const struct assay_tensor rows = assay_tensor_2d(nowhere, ASSAY_F32, tokens, gate_up->columns);
+    const struct experts_call call =
+        experts_call_of(rows, assay_tensor_2d(nowhere, ASSAY_I32, tokens, k),
+                        assay_tensor_2d(nowhere, ASSAY_F32, tokens, k), gate_up, down, rows);
+    return assay_op_workspace(context, call.op, &call.args, bytes);
 }
 
 assay_status pass_embedding(assay_context *context, struct assay_tensor ids,

@@ -32,10 +32,16 @@ ASSAY_MUST_USE assay_status pass_swiglu(assay_context *context, enum assay_produ
                                         struct assay_tensor x, const struct assay_weights *gate,
                                         const struct assay_weights *up, struct assay_tensor y,
                                         struct assay_tensor scratch);
-/* Workspace that moe_experts would take for `tokens` rows of f32, k slots each. */
+/* y[t] = the sum of its slots' experts, from banks of all experts' rows: moe_experts or
+ * moe_experts_grouped. */
+ASSAY_MUST_USE assay_status pass_experts(assay_context *context, struct assay_tensor x,
+                                         struct assay_tensor ids, struct assay_tensor weights,
+                                         const struct assay_weights *gate_up,
+                                         const struct assay_weights *down, struct assay_tensor y);
+/* Workspace that pass_experts would take for `tokens` rows of f32, k slots each. */
 ASSAY_MUST_USE assay_status pass_experts_workspace(assay_context *context, int64_t tokens,
-                                                   int64_t k, const struct assay_tensor *gate_up,
-                                                   const struct assay_tensor *down, size_t *bytes);
+                                                   int64_t k, const struct assay_weights *gate_up,
+                                                   const struct assay_weights *down, size_t *bytes);
 /* y[i] = x w[i]^T, 2 to 4 products of one input. */
 ASSAY_MUST_USE assay_status pass_group(assay_context *context, enum assay_product product,
                                        struct assay_tensor x, int num_products,

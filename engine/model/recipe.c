@@ -18,14 +18,16 @@ struct built_in_rule {
 
 /* The decay and the update rate of a value head come from one row each: too few weights to gain
  * anything, and each steers a whole state. So it is with the router's rows, one an expert, and the
- * shared expert's gate. Experts themselves are bf16 in any recipe: banks are no matrices, and where
- * they are stored one by one no pass uses them. */
+ * shared expert's gate. Experts that are stored one by one are bf16 in any recipe: no pass uses
+ * them. */
 static const struct built_in_rule bf16_rules[] = {{"*", ASSAY_WEIGHT_BF16}};
 static const struct built_in_rule q8_rules[] = {
     {"*.in_proj_a.weight", ASSAY_WEIGHT_BF16},
     {"*.in_proj_b.weight", ASSAY_WEIGHT_BF16},
     {"*.mlp.gate.weight", ASSAY_WEIGHT_BF16},
     {"*.mlp.shared_expert_gate.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.experts.gate_up_proj*", ASSAY_WEIGHT_Q8G32},
+    {"*.mlp.experts.down_proj*", ASSAY_WEIGHT_Q8G32},
     {"*.mlp.experts.*", ASSAY_WEIGHT_BF16},
     {"*", ASSAY_WEIGHT_Q8G32},
 };
@@ -36,6 +38,8 @@ static const struct built_in_rule q4_mixed_rules[] = {
     {"*.in_proj_b.weight", ASSAY_WEIGHT_BF16},
     {"*.mlp.gate.weight", ASSAY_WEIGHT_BF16},
     {"*.mlp.shared_expert_gate.weight", ASSAY_WEIGHT_BF16},
+    {"*.mlp.experts.gate_up_proj*", ASSAY_WEIGHT_Q4G64},
+    {"*.mlp.experts.down_proj*", ASSAY_WEIGHT_Q5G64},
     {"*.mlp.experts.*", ASSAY_WEIGHT_BF16},
     {"*mtp.fc.weight", ASSAY_WEIGHT_BF16},
     {"*.self_attn.q_proj.weight", ASSAY_WEIGHT_Q4G64},

@@ -17,7 +17,6 @@
 #include <assay/ops/gdn_gating.h>
 #include <assay/ops/gdn_recurrent.h>
 #include <assay/ops/l2norm.h>
-#include <assay/ops/moe_experts.h>
 #include <assay/ops/moe_router.h>
 #include <assay/ops/qk_norm_rope_append.h>
 #include <assay/ops/rmsnorm.h>
@@ -352,13 +351,8 @@ static assay_status mixture(const struct schedule *schedule, const struct layer_
     ASSAY_TRY(pass_linear(schedule->context, ASSAY_PRODUCT_A16, normed, &moe->router, logits));
     const struct assay_moe_router_args route = {.logits = logits, .ids = ids, .weights = chosen};
     ASSAY_TRY(assay_moe_router(schedule->context, &route));
-    const struct assay_moe_experts_args experts = {.x = normed,
-                                                   .ids = ids,
-                                                   .weights = chosen,
-                                                   .gate_up = moe->gate_up,
-                                                   .down = moe->down,
-                                                   .y = routed};
-    ASSAY_TRY(assay_moe_experts(schedule->context, &experts));
+    ASSAY_TRY(
+        pass_experts(schedule->context, normed, ids, chosen, &moe->gate_up, &moe->down, routed));
     ASSAY_TRY(pass_linear(schedule->context, ASSAY_PRODUCT_A16, normed, &moe->shared_gate, gate));
     ASSAY_TRY(mlp(schedule, &weights->mlp, normed));
     const struct assay_sigmoid_mul_args gated = {.x = normed, .gate = gate, .y = normed};

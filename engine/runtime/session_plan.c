@@ -110,8 +110,9 @@ static size_t idle_experts(const assay_session *session)
     size_t bytes = 0;
     for (int64_t i = 0; i < config->num_layers && config->is_moe; i++) {
         const struct moe_weights *const moe = &session->schedule.weights->layers[i].moe;
-        const size_t expert = (assay_tensor_span(&moe->gate_up) + assay_tensor_span(&moe->down)) /
-                              (size_t)config->num_experts;
+        const size_t expert =
+            session_weights_row_bytes(&moe->gate_up) * (size_t)(2 * config->expert_size) +
+            session_weights_row_bytes(&moe->down) * (size_t)config->hidden_size;
         bytes += expert * (size_t)(config->num_experts - config->experts_per_token);
     }
     return bytes;

@@ -63,10 +63,10 @@ static void list_tensors(struct layer_weights *layer, struct tensor_list *list)
     add_matrix(list, &mlp->gate_proj);
     add_matrix(list, &mlp->up_proj);
     add_matrix(list, &mlp->down_proj);
-    if (layer->moe.gate_up.data != NULL) {
+    if (layer->moe.gate_up.base.data != NULL) {
         add_matrix(list, &layer->moe.router);
-        add(list, &layer->moe.gate_up);
-        add(list, &layer->moe.down);
+        add_matrix(list, &layer->moe.gate_up);
+        add_matrix(list, &layer->moe.down);
         add_matrix(list, &layer->moe.shared_gate);
     }
     if (layer->kind == ASSAY_LAYER_FULL) {

@@ -23,7 +23,7 @@ ASSAY_MUST_USE assay_status session_weights_acquire(assay_context *context,
 size_t session_weights_bytes(const struct model_weights *weights, int64_t num_layers);
 size_t session_weights_row_bytes(const struct assay_weights *matrix);
 /* Views of a layer's tensors, each plane of a matrix one; the number of them. */
-enum { SESSION_LAYER_TENSORS = 40 };
+enum { SESSION_LAYER_TENSORS = 48 };
 int session_weights_list(const struct layer_weights *layer,
                          struct assay_tensor views[SESSION_LAYER_TENSORS]);
 /* Memory that the copy takes; 0 for the model's own weights. */

@@ -77,8 +77,17 @@ double oracle_weight_value(const struct assay_weights *weights, int64_t row, int
 
 void oracle_weight_row(const struct assay_weights *weights, int64_t row, double *values)
 {
-    for (int64_t column = 0; column < weights->columns; column++)
-        values[column] = oracle_weight_value(weights, row, column);
+    const int group = oracle_weight_format(weights->format).group;
+    double scale = 0;
+    for (int64_t column = 0; column < weights->columns; column++) {
+        if (group == 0) { /* bf16 */
+            values[column] = oracle_weight_value(weights, row, column);
+            continue;
+        }
+        if (column % group == 0)
+            scale = oracle_weight_scale(weights, row, column / group);
+        values[column] = (double)oracle_weight_code(weights, row, column) * scale;
+    }
 }
 
 /* codes: any code of the group is not zero. */

@@ -26,6 +26,7 @@
 #include "small_model.h"
 
 #define TINY_HYBRID ASSAY_GOLDEN_DIR "/models/tiny-hybrid"
+#define TINY_MOE    ASSAY_GOLDEN_DIR "/models/tiny-hybrid-moe"
 #define OUTPUT      "out.assay"
 
 static struct assay_error last_error;
@@ -279,6 +280,41 @@ Test(convert, groups, .timeout = 240)
     cr_assert(format_of(&bench, "model.layers.0.mlp.down_proj.weight") == ASSAY_WEIGHT_Q5G64);
     cr_assert(format_of(&bench, "model.embed_tokens.weight") == ASSAY_WEIGHT_Q6G64);
     cr_assert(format_of(&bench, "mtp.fc.weight") == ASSAY_WEIGHT_BF16);
+    remove_output(&bench);
+    small_remove(bench.dir);
+}
+
+/* Banks of experts are matrices of all experts' rows, in the recipe's formats; of one bank alone
+ * no pass can make use. */
+Test(convert, experts)
+{
+    static const char gate_up[] = "model.layers.2.mlp.experts.gate_up_proj";
+    static const char down[] = "model.layers.2.mlp.experts.down_proj";
+    static const char half[] = "{\"rules\": [{\"pattern\": \"*experts.gate_up_proj\", "
+                               "\"format\": \"q8g32\"}, "
+                               "{\"pattern\": \"*\", \"format\": \"bf16\"}]}";
+    struct bench bench;
+    char recipe[1100];
+    assay_model *made = NULL;
+
+    set_up(&bench);
+    expect_converted(&bench, TINY_MOE, "q8");
+    cr_assert(format_of(&bench, gate_up) == ASSAY_WEIGHT_Q8G32);
+    cr_assert(format_of(&bench, down) == ASSAY_WEIGHT_Q8G32);
+    remove_output(&bench);
+    expect_converted(&bench, TINY_MOE, "q4-mixed");
+    cr_assert(format_of(&bench, gate_up) == ASSAY_WEIGHT_Q4G64);
+    cr_assert(format_of(&bench, down) == ASSAY_WEIGHT_Q5G64);
+    cr_assert(format_of(&bench, "model.layers.2.mlp.gate.weight") == ASSAY_WEIGHT_BF16);
+    cr_assert(check_groups(&bench, TINY_MOE, true) > 8);
+    remove_output(&bench);
+    small_write(bench.dir, "half.json", half, strlen(half));
+    snprintf(recipe, sizeof recipe, "%s/half.json", bench.dir);
+    cr_assert(convert(&bench, TINY_MOE, recipe, ASSAY_ENCODER_MAXABS, 1) == ASSAY_OK, "%s",
+              last_error.message);
+    cr_assert(assay_model_open(bench.output, &made, &last_error) == ASSAY_E_UNSUPPORTED &&
+                  strstr(last_error.message, "gate_up_proj in q8g32 and down_proj in bf16") != NULL,
+              "%s", last_error.message);
     remove_output(&bench);
     small_remove(bench.dir);
 }

@@ -153,13 +153,20 @@ static bool represents_shared(const char *op)
     return false;
 }
 
+/* The folder's own op; and moe_experts_grouped, whose routes are moe_experts' for other formats. */
+static bool has_routes_in(const char *op, const char *folder)
+{
+    return strcmp(folder, op) == 0 ||
+           (strcmp(op, "moe_experts_grouped") == 0 && strcmp(folder, "moe_experts") == 0);
+}
+
 /* The mutant's own op and backend, or, of a file that all ops share, some. */
 static bool is_target_of(const struct mutation_target *t, const struct mutant *m)
 {
     if (is_kernel(m) != (t->backend == ASSAY_SIMT))
         return false;
     const char *op = t->spec->op->name;
-    return strcmp(m->folder, op) == 0 ||
+    return has_routes_in(op, m->folder) ||
            (case_spec_find(m->folder) == NULL && represents_shared(op));
 }
 
@@ -259,7 +266,7 @@ static bool has_routes(const struct case_spec *spec, enum assay_backend backend)
 static bool has_mutants(const struct case_spec *spec, enum assay_backend backend)
 {
     for (int m = 0; m < num_mutants; m++)
-        if (strcmp(mutants[m].folder, spec->op->name) == 0 &&
+        if (has_routes_in(spec->op->name, mutants[m].folder) &&
             is_kernel(&mutants[m]) == (backend == ASSAY_SIMT))
             return true;
     return false;

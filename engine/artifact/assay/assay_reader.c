@@ -76,9 +76,9 @@ static assay_status read_format(const struct reader *reader, const json_t *json,
         if (!object->grouped)
             return assay_fail(reader->error, ASSAY_E_UNSUPPORTED, ASSAY_FILE_DIRECTORY,
                               tensor->name, "format \"%.32s\" is not known to this version", name);
-        if (tensor->rank != 2)
+        if (tensor->rank != 2 && tensor->rank != 3)
             return refuse(reader, tensor->name, "shape", json_object_get(json, "shape"),
-                          "two extents, as the format is one of matrices");
+                          "two extents, or three of a bank, as the format is one of matrices");
     }
     tensor->format_name = assay_file_format_name(object);
     tensor->encoder = ASSAY_NUM_WEIGHT_ENCODERS;

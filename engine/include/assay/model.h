@@ -90,7 +90,8 @@ struct assay_tensor assay_model_tensor_at(const assay_model *model, int64_t inde
                                           const char **name);
 /* False when there is no tensor of this name, or it is a matrix in groups. */
 bool assay_model_tensor(const assay_model *model, const char *name, struct assay_tensor *tensor);
-/* A matrix, bf16 or in groups; false when there is none of this name. */
+/* A matrix, bf16 or in groups, or a bank in groups as a matrix of all its rows; false when there is
+ * none of this name. */
 bool assay_model_weights(const assay_model *model, const char *name, struct assay_weights *weights);
 
 #define ASSAY_STORED_RANK 8

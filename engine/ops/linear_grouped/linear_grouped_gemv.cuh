@@ -104,17 +104,18 @@ template <int bits> SIMT_DEVICE int gemv_x_column(int i, int run)
     return i / 8 * GEMV_UNIT + column;
 }
 
-/* Four elements, in 16 or 8 bytes. */
+/* Four elements, in 16 or 8 bytes. constant: nothing in the call writes x. */
+template <bool constant>
 SIMT_DEVICE void gemv_load_x(const struct row_view &x, int k, float *values)
 {
     if (x.is_bf16) {
-        uint64_t words =
-            simt_load_constant(reinterpret_cast<const uint64_t *>(x.data + int64_t{2} * k));
+        uint64_t words = row_load<uint64_t, constant>(
+            reinterpret_cast<const uint64_t *>(x.data + int64_t{2} * k));
         SIMT_UNROLL for (int c = 0; c < 4; c++) values[c] =
             simt_bf16_to_f32(static_cast<uint16_t>(words >> 16 * c & 0xffff));
         return;
     }
-    struct simt_words words = row_load16<true>(x.data + int64_t{4} * k);
+    struct simt_words words = row_load16<constant>(x.data + int64_t{4} * k);
     SIMT_UNROLL for (int c = 0; c < 4; c++) values[c] = simt_f32_from_bits(words.word[c]);
 }
 
@@ -136,7 +137,7 @@ SIMT_DEVICE void gemv_store_x(struct simt_shared<uint32_t> words, int i, const f
 
 /* The same for elements of any class (linear_split.cuh), any alignment and the end of x, one by
  * one. */
-template <int bits>
+template <int bits, bool constant>
 SIMT_DEVICE void gemv_store_any(const struct gemv_call &p, struct simt_shared<uint16_t> halves,
                                 int i)
 {
@@ -147,9 +148,10 @@ SIMT_DEVICE void gemv_store_any(const struct gemv_call &p, struct simt_shared<ui
         int k = gemv_x_column<bits>(i, run) + c;
         float x = 0;
         if (k < p.inner)
-            x = p.x.is_bf16 ? simt_bf16_to_f32(simt_load_constant(
-                                  reinterpret_cast<const uint16_t *>(p.x.data) + k))
-                            : simt_load_constant(reinterpret_cast<const float *>(p.x.data) + k);
+            x = p.x.is_bf16
+                    ? simt_bf16_to_f32(row_load<uint16_t, constant>(
+                          reinterpret_cast<const uint16_t *>(p.x.data) + k))
+                    : row_load<float, constant>(reinterpret_cast<const float *>(p.x.data) + k);
         uint16_t parts[GEMV_PLANES];
         linear_split_value(x, &parts[0], &parts[1]);
         float left = x - simt_bf16_to_f32(parts[0]) - simt_bf16_to_f32(parts[1]);
@@ -161,7 +163,7 @@ SIMT_DEVICE void gemv_store_any(const struct gemv_call &p, struct simt_shared<ui
 
 /* x as [unit][slice / 2][plane][lane % 4][4 words], zeros beyond K. A thread makes half a lane's
  * words of a unit, two of them at a time so that they wait for memory together. */
-template <typename format>
+template <typename format, bool constant>
 SIMT_DEVICE void gemv_stage_x(const struct gemv_call &p, struct simt_shared<uint32_t> words,
                               struct simt_shared<uint16_t> halves)
 {
@@ -179,7 +181,7 @@ SIMT_DEVICE void gemv_stage_x(const struct gemv_call &p, struct simt_shared<uint
             SIMT_UNROLL for (int run = 0; run < 2; run++)
             {
                 if (is_plain[j])
-                    gemv_load_x(p.x, gemv_x_column<bits>(item, run), x[j] + 4 * run);
+                    gemv_load_x<constant>(p.x, gemv_x_column<bits>(item, run), x[j] + 4 * run);
             }
         }
         SIMT_UNROLL for (int j = 0; j < batch; j++)
@@ -190,7 +192,7 @@ SIMT_DEVICE void gemv_stage_x(const struct gemv_call &p, struct simt_shared<uint
             if (is_plain[j])
                 gemv_store_x<bits>(words, item, x[j]);
             else if (item < items)
-                gemv_store_any<bits>(p, halves, item);
+                gemv_store_any<bits, constant>(p, halves, item);
         }
     }
 }
@@ -397,7 +399,7 @@ SIMT_DEVICE struct gemv_place gemv_first_place(const struct gemv_call &p, int bl
 /* For the whole block, number `block` of those that take the matrix: it uses the block's dynamic
  * shared memory. Blocks take tiles in turn, so that their numbers differ by one at most; warps
  * beyond num_warps come to the barriers only. */
-template <int bits, bool is_aligned, bool has_gates>
+template <int bits, bool is_aligned, bool has_gates, bool constant = true>
 SIMT_DEVICE void gemv_rows(const struct gemv_call &p, int block)
 {
     typedef struct gemv_format<bits> format;
@@ -424,7 +426,7 @@ SIMT_DEVICE void gemv_rows(const struct gemv_call &p, int block)
         if (gemv_advance(p, part, &ahead))
             source = gemv_source_of<format, has_gates>(p, ahead.tile);
     }
-    gemv_stage_x<format>(p, x, x_halves);
+    gemv_stage_x<format, constant>(p, x, x_halves);
     simt_sync_block();
 
     /* Anew: they were in the way of x. */

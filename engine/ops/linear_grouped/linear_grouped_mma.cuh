@@ -39,13 +39,27 @@ struct mma_call {
                      * two constants in (w & 15) | 128, one where this is in a register */
     bool is_whole;  /* planes of w are aligned for copies */
     bool has_residual;
+    const int *rows_at; /* the row of x at a place of `ordered`, times `slots`; -1: none. NULL: the
+                         * places are the rows */
+    int slots;
 };
 
 /* ---- x -------------------------------------------------------------------------------------- */
 
-/* The 16 columns of a row that a lane multiplies of a unit, in two bf16 parts; zeros beyond T, K.
- */
-template <int bits>
+/* The row of x at a place of `ordered`; -1: there is none. */
+SIMT_DEVICE int64_t mma_row_at(const struct mma_call &p, int64_t place)
+{
+    if (place >= p.rows)
+        return -1;
+    if (p.rows_at == nullptr)
+        return place;
+    int at = simt_load(p.rows_at + place);
+    return at < 0 ? -1 : at / p.slots;
+}
+
+/* The 16 columns of a row that a lane multiplies of a unit, in two bf16 parts; zeros where there is
+ * no row and beyond K. constant: nothing in the call writes x. */
+template <int bits, bool constant = true>
 SIMT_DEVICE void mma_split_quad(const struct mma_call &p, int64_t row, int64_t unit, int lane,
                                 uint16_t *high, uint16_t *low)
 {
@@ -53,16 +67,18 @@ SIMT_DEVICE void mma_split_quad(const struct mma_call &p, int64_t row, int64_t u
     SIMT_UNROLL for (int half = 0; half < 2; half++)
     {
         int k = bits == 8 ? 32 * half + lane % 4 * 8 : lane % 4 * GROUPED_QUAD + 8 * half;
-        if (row < p.rows)
-            row_load_chunk<true>(p.x, linear_row(p.x, row), unit * MMA_UNIT + k, p.inner,
-                                 x + 8 * half);
+        if (row >= 0)
+            row_load_chunk<constant>(p.x, linear_row(p.x, row), unit * MMA_UNIT + k, p.inner,
+                                     x + 8 * half);
     }
     SIMT_UNROLL for (int j = 0; j < GROUPED_QUAD; j++) linear_split_value(x[j], &high[j], &low[j]);
 }
 
 /* x as [unit][tile of 8 rows][plane][slice / 2][lane][4 words]: word 2 (slice % 2) + r is register
  * r of mma. A thread makes a lane's words of a unit: 16 columns of one row. */
-template <int bits> SIMT_KERNEL(linear_grouped_order)(struct mma_call p, unsigned char *to)
+template <int bits, bool constant>
+SIMT_KERNEL(linear_grouped_order)
+(struct mma_call p, unsigned char *to)
 {
     int64_t items = p.units * p.x_tiles * MMA_LANES;
     int64_t i = static_cast<int64_t>(simt_block_index().x) * simt_block_extent().x + simt_thread();
@@ -71,7 +87,8 @@ template <int bits> SIMT_KERNEL(linear_grouped_order)(struct mma_call p, unsigne
         int lane = static_cast<int>(i % MMA_LANES);
         int64_t tile = i / MMA_LANES % p.x_tiles, unit = i / MMA_LANES / p.x_tiles;
         uint16_t high[GROUPED_QUAD], low[GROUPED_QUAD];
-        mma_split_quad<bits>(p, 8 * tile + lane / 4, unit, lane, high, low);
+        mma_split_quad<bits, constant>(p, mma_row_at(p, 8 * tile + lane / 4), unit, lane, high,
+                                       low);
         SIMT_UNROLL for (int half = 0; half < 2; half++)
         {
             struct simt_words words[2];
@@ -110,7 +127,9 @@ static inline struct mma_call mma_call_of(const struct assay_linear_grouped_args
                          0,
                          0x43004300u,
                          false,
-                         a->residual.data != NULL};
+                         a->residual.data != NULL,
+                         nullptr,
+                         1};
     const struct grouped_view &w = p.w;
     uintptr_t high_bytes = w.bits == 5 ? 8 : w.bits == 6 ? 16 : 1;
     uintptr_t base = reinterpret_cast<uintptr_t>(w.base) | static_cast<uintptr_t>(w.base_stride);
@@ -124,6 +143,7 @@ static inline struct mma_call mma_call_of(const struct assay_linear_grouped_args
     return p;
 }
 
+template <bool constant = true>
 static inline assay_status mma_order_x(struct mma_call *p, struct simt_launch *launch)
 {
     enum { THREADS = 256, MAX_BLOCKS = 4096 };
@@ -135,10 +155,10 @@ static inline assay_status mma_order_x(struct mma_call *p, struct simt_launch *l
     launch->block = {THREADS, 1, 1};
     launch->shared_bytes = 0;
     if (p->w.bits == 8)
-        return SIMT_LAUNCH(launch, linear_grouped_order<8>, *p, memory);
+        return SIMT_LAUNCH(launch, (linear_grouped_order<8, constant>), *p, memory);
     if (p->w.bits == 4)
-        return SIMT_LAUNCH(launch, linear_grouped_order<4>, *p, memory);
-    return SIMT_LAUNCH(launch, linear_grouped_order<5>, *p, memory); /* and of q6g64 */
+        return SIMT_LAUNCH(launch, (linear_grouped_order<4, constant>), *p, memory);
+    return SIMT_LAUNCH(launch, (linear_grouped_order<5, constant>), *p, memory); /* and of q6g64 */
 }
 
 /* ---- shapes --------------------------------------------------------------------------------- */
@@ -452,13 +472,12 @@ SIMT_DEVICE struct mma_place mma_place_of(const struct mma_call &p)
     return {at / height, first + at % height};
 }
 
+/* A block's tile of y. It uses the block's dynamic shared memory. */
 template <typename shape>
-SIMT_KERNEL_RESIDENT(linear_grouped_mma, shape::threads, 1)
-(struct mma_call p)
+SIMT_DEVICE void mma_block(const struct mma_call &p, struct mma_place place)
 {
     SIMT_SHARED_DYNAMIC(uint32_t, memory, 0, shape::stages * shape::stage_words);
     SIMT_SHARED_DYNAMIC(uint64_t, doubles, 0, shape::stages * shape::stage_words / 2);
-    struct mma_place place = mma_place_of(p);
     int64_t first_row = place.n * p.block_rows;
     int first_tile = static_cast<int>(place.t) * shape::block_x_tiles; /* of x, which exists */
     int left = linear_rows_left(p.columns, first_row);
@@ -506,6 +525,13 @@ SIMT_KERNEL_RESIDENT(linear_grouped_mma, shape::threads, 1)
                         shape::warps_k == 1 ? 4 : shape::warps * shape::sums * MMA_LANES);
     simt_sync_block(); /* all steps are read */
     mma_finish_shared<shape>(p, all, first_row, left, first_tile, sums);
+}
+
+template <typename shape>
+SIMT_KERNEL_RESIDENT(linear_grouped_mma, shape::threads, 1)
+(struct mma_call p)
+{
+    mma_block<shape>(p, mma_place_of(p));
 }
 
 template <typename shape>

@@ -51,7 +51,7 @@ template <int bits> SIMT_KERNEL(linear_grouped_order_wide)(struct mma_call p, un
         int lane = static_cast<int>(i % MMA_LANES);
         int64_t tile = i / MMA_LANES % p.x_tiles, unit = i / MMA_LANES / p.x_tiles;
         uint16_t high[GROUPED_QUAD], low[GROUPED_QUAD];
-        mma_split_quad<bits>(p, 8 * tile + lane / 4, unit, lane, high, low);
+        mma_split_quad<bits>(p, mma_row_at(p, 8 * tile + lane / 4), unit, lane, high, low);
         SIMT_UNROLL for (int word = 0; word < 8; word++)
         {
             int first = grouped_low_column<bits>(word / 4, word % 4),

@@ -25,6 +25,21 @@ double matrix_product_plain(const struct assay_tensor *x, int64_t t, const struc
     return sum;
 }
 
+double matrix_row_plain(const struct assay_weights *w, int64_t n, const double *x)
+{
+    double sum = 0;
+    if (w->format == ASSAY_WEIGHT_BF16) {
+        const void *weights = assay_tensor_row(&w->base, n);
+        for (int64_t k = 0; k < w->columns; k++)
+            sum += word_to_f64(weights, ASSAY_BF16, k) * x[k];
+        return sum;
+    }
+    const struct grouped_row weights = grouped_row_of(w, n);
+    for (int64_t k = 0; k < w->columns; k++)
+        sum += (double)grouped_value(&weights, k) * x[k];
+    return sum;
+}
+
 const struct assay_route *matrix_product_route(const assay_context *context,
                                                const struct assay_op *op, const void *args)
 {

@@ -19,6 +19,8 @@ extern "C" {
 /* x[t] * row n of W in binary64, k in rising order: what the products' plain routes sum. */
 double matrix_product_plain(const struct assay_tensor *x, int64_t t, const struct assay_weights *w,
                             int64_t n);
+/* The same with x in binary64. */
+double matrix_row_plain(const struct assay_weights *w, int64_t n, const double *x);
 
 /* ---- whole products through the routes that dispatch takes ---------------------------------- */
 /* One product: the op by W's format, its args and the route of the context's backend. */

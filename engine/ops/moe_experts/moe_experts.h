@@ -9,8 +9,8 @@
  * [MOEEXPERTS-2] x: [T, H] bf16 or f32; ids: [T, k] i32; weights: [T, k] f32; gate_up: [E, 2F, H]
  *     bf16, the rows of each expert's gate first, then those of up; down: [E, H, F] bf16; y: [T, H]
  *     bf16 or f32. Innermost extents contiguous, others strided as they like. T >= 0; H, F >= 1;
- *     1 <= E <= 65535; 1 <= k <= 64; T k < 2^31. Banks in grouped formats are not part of this
- *     contract.
+ *     1 <= E <= 65535; 1 <= k <= 64; T k < 2^31. Banks in grouped formats are those of
+ *     moe_experts_grouped.
  * [MOEEXPERTS-3] Observable roundings: g, u, h and d may be rounded to binary32; the one into y's
  *     format (nearest, ties to even). Products and sums are binary32 or better. Where the partial
  *     sums of g, u, d or y may overflow binary32, y[t,n] may be infinite or NaN.

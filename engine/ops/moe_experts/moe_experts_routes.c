@@ -8,7 +8,7 @@
 #include "ops/moe_experts/expert_banks.h"
 #include "ops/moe_experts/moe_experts_routes.h"
 
-static assay_status validate_banks(assay_context *context, const struct assay_moe_experts_args *a)
+static assay_status check_banks(assay_context *context, const struct assay_moe_experts_args *a)
 {
     const char *op = "moe_experts";
     const unsigned bf16 = ASSAY_FORMAT(ASSAY_BF16);
@@ -31,51 +31,18 @@ static assay_status validate(assay_context *context, const void *arguments)
 {
     const struct assay_moe_experts_args *a = arguments;
     const char *op = "moe_experts";
-    const struct {
-        const char *name;
-        const struct assay_tensor *view;
-    } inputs[] = {{"x", &a->x},
-                  {"ids", &a->ids},
-                  {"weights", &a->weights},
-                  {"gate_up", &a->gate_up},
-                  {"down", &a->down}};
-    ASSAY_TRY(assay_check_tensor(context, op, "x", &a->x, 2, 2, ASSAY_FORMATS_FLOAT, false));
-    ASSAY_TRY(
-        assay_check_tensor(context, op, "ids", &a->ids, 2, 2, ASSAY_FORMAT(ASSAY_I32), false));
-    ASSAY_TRY(assay_check_tensor(context, op, "weights", &a->weights, 2, 2, ASSAY_FORMAT(ASSAY_F32),
-                                 false));
-    ASSAY_TRY(validate_banks(context, a));
-    ASSAY_TRY(assay_check_tensor(context, op, "y", &a->y, 2, 2, ASSAY_FORMATS_FLOAT, true));
-    if (a->x.extent[1] < 1)
-        return assay_refuse(context, ASSAY_E_SHAPE, op, "x", "rows must have an element");
-    ASSAY_TRY(assay_check_extent(context, op, "ids", &a->ids, 0, a->x.extent[0]));
-    const int64_t slots = a->ids.extent[1];
-    if (slots < 1 || slots > ASSAY_MOE_MOST || a->x.extent[0] > INT32_MAX / slots)
-        return assay_refuse(
-            context, ASSAY_E_SHAPE, op, "ids",
-            "must have 1 to %d columns and fewer than 2^31 elements, is %lld x %lld",
-            ASSAY_MOE_MOST, (long long)a->ids.extent[0], (long long)slots);
-    ASSAY_TRY(assay_check_shape(context, op, "weights", &a->weights, "ids", &a->ids));
-    ASSAY_TRY(assay_check_shape(context, op, "y", &a->y, "x", &a->x));
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        ASSAY_TRY(
-            assay_check_alias(context, op, "y", &a->y, inputs[i].name, inputs[i].view, false));
-    return ASSAY_OK;
+    const struct expert_call call = expert_call_of(a);
+    ASSAY_TRY(expert_check_inputs(context, op, &call));
+    ASSAY_TRY(check_banks(context, a));
+    ASSAY_TRY(expert_check_tokens(context, op, &call));
+    ASSAY_TRY(assay_check_alias(context, op, "y", &a->y, "gate_up", &a->gate_up, false));
+    return assay_check_alias(context, op, "y", &a->y, "down", &a->down, false);
 }
 
-/* Of the banks, the experts of all slots where no two share one, at most all. */
 static struct assay_floor floor_of(const void *arguments)
 {
-    const struct assay_moe_experts_args *a = arguments;
-    const double pairs = (double)expert_pairs(a), width = (double)expert_width(a);
-    const double hidden = (double)a->x.extent[1], tokens = (double)a->x.extent[0];
-    const double experts = (double)a->gate_up.extent[0];
-    return (struct assay_floor){
-        .bytes_read = tokens * hidden * (double)assay_dtype_bytes(a->x.dtype) + 8 * pairs +
-                      2 * 3 * hidden * width * (pairs < experts ? pairs : experts),
-        .bytes_written = tokens * hidden * (double)assay_dtype_bytes(a->y.dtype),
-        .operations = pairs * (6 * hidden * width + 5 * width + 2 * hidden),
-    };
+    const struct expert_call call = expert_call_of(arguments);
+    return expert_floor(&call, 2 * 3 * (double)expert_hidden(&call) * (double)expert_width(&call));
 }
 
 #if defined(ASSAY_SIMD)
@@ -92,8 +59,9 @@ static int64_t depth_avx512(int64_t inner_length)
 
 static size_t vector_workspace(const assay_context *context, const void *args)
 {
+    const struct expert_call call = expert_call_of(args);
     (void)context;
-    return expert_memory_layout(args, NULL, NULL);
+    return expert_memory_layout(&call, NULL, NULL);
 }
 
 static const struct assay_boundary boundaries_avx2[] = {{"H", 8},  {"H", 64}, {"F", 8},
@@ -116,14 +84,16 @@ static bool has_few_tokens(const void *args)
 
 static size_t pairs_workspace(const assay_context *context, const void *args)
 {
+    const struct expert_call call = expert_call_of(args);
     (void)context;
-    return 4 * (size_t)expert_pairs(args) * (size_t)expert_width(args);
+    return 4 * (size_t)expert_pairs(&call) * (size_t)expert_width(&call);
 }
 
 static size_t grouped_workspace(const assay_context *context, const void *args)
 {
+    const struct expert_call call = expert_call_of(args);
     (void)context;
-    return expert_buffers_of(args).total;
+    return expert_buffers_of(&call).total;
 }
 
 static const struct assay_boundary boundaries_pairs[] = {
@@ -131,6 +101,13 @@ static const struct assay_boundary boundaries_pairs[] = {
 static const struct assay_boundary boundaries_grouped[] = {
     {"H", 8}, {"F", 8}, {"F", 256}, {"T", MOE_EXPERTS_FEW}, {"T", 32}, {NULL, 0}};
 #endif
+
+static size_t plain_workspace(const assay_context *context, const void *args)
+{
+    const struct expert_call call = expert_call_of(args);
+    (void)context;
+    return experts_plain_workspace(&call);
+}
 
 static const struct assay_route routes[] = {
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
@@ -170,7 +147,7 @@ static const struct assay_route routes[] = {
      .backend = ASSAY_CPU,
      .profile = ASSAY_PROFILE_F64,
      .when = "all calls",
-     .workspace = moe_experts_plain_workspace,
+     .workspace = plain_workspace,
      .run = moe_experts_route_plain},
 };
 

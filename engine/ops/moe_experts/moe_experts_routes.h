@@ -17,7 +17,6 @@ extern "C" {
 #endif
 
 assay_status moe_experts_route_plain(assay_context *context, const void *args, void *workspace);
-size_t moe_experts_plain_workspace(const assay_context *context, const void *args);
 assay_status moe_experts_route_avx2(assay_context *context, const void *args, void *workspace);
 assay_status moe_experts_route_avx512(assay_context *context, const void *args, void *workspace);
 

@@ -7,17 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "oracle_formats.h"
+#include "matrix_product_oracle.h"
 #include "real.h"
 #include "words.h"
-
-static void read_row(const struct assay_weights *w, int64_t n, double *row)
-{
-    if (w->format == ASSAY_WEIGHT_BF16)
-        oracle_get_row(&w->base, n, row);
-    else
-        oracle_weight_row(w, n, row);
-}
 
 static double magnitude_of(const double *x, const double *w, int64_t inner)
 {
@@ -65,8 +57,8 @@ assay_status oracle_linear_swiglu_mpfr(const void *args, long precision,
     struct numbers m;
     mpfr_inits2(precision, m.gate, m.up, m.sigmoid, (mpfr_ptr)NULL);
     for (int64_t n = 0; n < columns; n++) {
-        read_row(&a->gate, n, weights);
-        read_row(&a->up, n, weights + inner);
+        oracle_product_row(&a->gate, n, weights, NULL);
+        oracle_product_row(&a->up, n, weights + inner, NULL);
         for (int64_t t = 0; t < rows; t++)
             element(&m, &x[t * inner], weights, weights + inner, inner, &outputs[0],
                     t * columns + n);

@@ -20,6 +20,9 @@ assay_status oracle_product_mpfr(const struct assay_tensor *x, const struct assa
 void oracle_product_bound(const struct assay_tensor *x, const struct assay_weights *w,
                           const struct assay_tensor *y, const struct oracle_route *route,
                           struct oracle_output *out);
+/* Row n of W: the weights, and in reach, where it is not NULL, the largest magnitude that a code or
+ * a weight has in any order of the factors. */
+void oracle_product_row(const struct assay_weights *w, int64_t n, double *row, double *reach);
 /* aux that the products' ref leaves: aux[0] is the sum of magnitudes; of the others none is needed
  * above ORACLE_PRODUCT_AUX. */
 enum { ORACLE_PRODUCT_AUX = 2 };

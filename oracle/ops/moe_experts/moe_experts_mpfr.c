@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "matrix_product_oracle.h"
 #include "real.h"
 #include "words.h"
 
@@ -52,18 +53,18 @@ static void destroy(struct numbers *m, int64_t hidden, int64_t width)
 
 static void add_slot(struct numbers *m, const struct moe_slot *slot)
 {
-    int64_t hidden = slot->down.extent[0], width = slot->down.extent[1];
+    int64_t hidden = slot->down.rows, width = slot->down.columns;
     for (int64_t f = 0; f < width; f++) {
-        oracle_get_row(&slot->swiglu.gate.base, f, m->row);
+        oracle_product_row(&slot->swiglu.gate, f, m->row, NULL);
         oracle_mpfr_dot(m->gate, m->x, m->row, hidden);
-        oracle_get_row(&slot->swiglu.up.base, f, m->row);
+        oracle_product_row(&slot->swiglu.up, f, m->row, NULL);
         oracle_mpfr_dot(m->up, m->x, m->row, hidden);
         oracle_mpfr_sigmoid(m->hidden[f], m->gate);
         mpfr_mul(m->hidden[f], m->hidden[f], m->gate, MPFR_RNDN);
         mpfr_mul(m->hidden[f], m->hidden[f], m->up, MPFR_RNDN);
     }
     for (int64_t n = 0; n < hidden; n++) {
-        oracle_get_row(&slot->down, n, m->row);
+        oracle_product_row(&slot->down, n, m->row, NULL);
         mpfr_set_zero(m->down, 1);
         for (int64_t f = 0; f < width; f++) {
             mpfr_mul_d(m->up, m->hidden[f], m->row[f], MPFR_RNDN);
@@ -86,17 +87,17 @@ static bool is_finite_row(const struct oracle_output *y, int64_t t, int64_t colu
 /* Relative to the magnitude an ulp at this precision is lost a few times F + k, and where a gate is
  * large 4 |g| times in its silu, which is at most 4 * 745 times as long as silu is not below
  * 2^-1074 of u: 2^40 ulps are more than all of it. */
-static void token(struct numbers *m, const struct assay_moe_experts_args *a, int64_t t,
-                  long precision, struct oracle_output *y)
+static void token(struct numbers *m, const struct moe_call *c, int64_t t, long precision,
+                  struct oracle_output *y)
 {
-    int64_t columns = a->y.extent[1];
-    oracle_get_row(&a->x, t, m->x);
+    int64_t columns = c->y.extent[1];
+    oracle_get_row(&c->x, t, m->x);
     for (int64_t n = 0; n < columns; n++) {
         mpfr_set_zero(m->sums[n], 1);
         m->magnitude[n] = 0;
     }
-    for (int64_t i = 0; i < a->ids.extent[1]; i++) {
-        const struct moe_slot slot = oracle_moe_slot(a, t, i);
+    for (int64_t i = 0; i < c->ids.extent[1]; i++) {
+        const struct moe_slot slot = oracle_moe_slot(c, t, i);
         add_slot(m, &slot);
     }
     for (int64_t n = 0; n < columns; n++) {
@@ -106,20 +107,26 @@ static void token(struct numbers *m, const struct assay_moe_experts_args *a, int
     }
 }
 
-assay_status oracle_moe_experts_mpfr(const void *args, long precision,
-                                     struct oracle_output *outputs)
+assay_status oracle_moe_mpfr(const struct moe_call *c, long precision,
+                             struct oracle_output *outputs)
 {
-    const struct assay_moe_experts_args *a = args;
-    int64_t hidden = a->x.extent[1], width = a->down.extent[2];
-    assay_status status = oracle_moe_experts_ref(args, outputs);
+    int64_t hidden = c->x.extent[1], width = c->down.columns;
+    assay_status status = oracle_moe_ref(c, outputs);
     if (status != ASSAY_OK)
         return status;
     struct numbers m;
     if (!create(&m, hidden, width, precision))
         status = ASSAY_E_MEMORY;
-    for (int64_t t = 0; t < a->x.extent[0] && status == ASSAY_OK; t++)
+    for (int64_t t = 0; t < c->x.extent[0] && status == ASSAY_OK; t++)
         if (is_finite_row(&outputs[0], t, hidden))
-            token(&m, a, t, precision, &outputs[0]);
+            token(&m, c, t, precision, &outputs[0]);
     destroy(&m, hidden, width);
     return status;
+}
+
+assay_status oracle_moe_experts_mpfr(const void *args, long precision,
+                                     struct oracle_output *outputs)
+{
+    const struct moe_call c = oracle_moe_call(args);
+    return oracle_moe_mpfr(&c, precision, outputs);
 }
