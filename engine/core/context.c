@@ -354,14 +354,16 @@ void assay_testing_limit_shared(assay_context *context, size_t bytes)
 
 enum { MARK = 0xa5, MARK_BYTES = 4096 };
 
-void assay_testing_workspace_mark(assay_context *context, size_t bytes)
+assay_status assay_testing_workspace_mark(assay_context *context, size_t bytes)
 {
-    size_t needed = bytes + MARK_BYTES;
-    if (context->backend != ASSAY_CPU || bytes == 0 ||
-        (needed > context->workspace_bytes &&
-         (context->workspace_fixed || workspace_grow(context, needed, NULL) != ASSAY_OK)))
-        return;
+    const size_t needed = bytes + MARK_BYTES;
+    const bool has_room = needed <= context->workspace_bytes;
+    if (context->backend != ASSAY_CPU || bytes == 0 || (!has_room && context->workspace_fixed))
+        return ASSAY_OK;
+    if (!has_room)
+        ASSAY_TRY(workspace_grow(context, needed, NULL));
     memset((char *)context->workspace + bytes, MARK, MARK_BYTES);
+    return ASSAY_OK;
 }
 
 bool assay_testing_workspace_marked(const assay_context *context, size_t bytes)

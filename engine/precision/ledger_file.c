@@ -64,12 +64,34 @@ static assay_status check_schema(sqlite3 *db, const char *path, struct assay_err
     return ASSAY_OK;
 }
 
+/* All in one statement, and so of one moment: another process may be making the file. */
+static assay_status read_identity(sqlite3 *db, const char *path, int *application, int *version,
+                                  int *tables, struct assay_error *error)
+{
+    static const char sql[] =
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
+        "FROM pragma_application_id, pragma_user_version";
+    sqlite3_stmt *statement = NULL;
+    const bool good = sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
+                      sqlite3_step(statement) == SQLITE_ROW;
+    if (good) {
+        *application = sqlite3_column_int(statement, 0);
+        *version = sqlite3_column_int(statement, 1);
+        *tables = sqlite3_column_int(statement, 2);
+    }
+    const assay_status status = good ? ASSAY_OK : assay_ledger_refusal(db, path, error);
+    sqlite3_finalize(statement);
+    return status;
+}
+
 static assay_status check_version(sqlite3 *db, const char *path, int *version,
                                   struct assay_error *error)
 {
-    int application;
-    ASSAY_TRY(read_pragma(db, path, "PRAGMA application_id", &application, error));
-    ASSAY_TRY(read_pragma(db, path, "PRAGMA user_version", version, error));
+    int application = 0, tables = 0;
+    ASSAY_TRY(read_identity(db, path, &application, version, &tables, error));
+    if (application == 0 && *version == 0 && tables == 0)
+        return assay_fail(error, ASSAY_E_NOT_FOUND, WHERE, path,
+                          "is empty: no gate has been recorded, or its first one is just being");
     if (application != ASSAY_LEDGER_APPLICATION)
         return assay_fail(error, ASSAY_E_CORRUPT, WHERE, path,
                           "is an SQLite file of another program: name another file");

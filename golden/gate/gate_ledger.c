@@ -157,8 +157,9 @@ static assay_status look_through(const gate_ledger *ledger, struct assay_error *
     if (status == ASSAY_OK)
         status = assay_ledger_check(db, ledger->path, version, &found);
     assay_ledger_close(db);
-    /* Permissions and locks: opening for writing says more about them. */
-    if (status == ASSAY_E_IO)
+    /* Permissions and locks: opening for writing says more about them. A file without tables is
+     * new, and another process may be making them. */
+    if (status == ASSAY_E_IO || status == ASSAY_E_NOT_FOUND)
         return ASSAY_OK;
     if (status != ASSAY_OK)
         *error = found;

@@ -186,7 +186,7 @@ static void check_converted(const char *dir, const struct gguf_image *image)
     snprintf(output, sizeof output, "%s/out.assay", dir);
     options.model = path;
     options.output = output;
-    options.recipe = "q8";
+    options.recipe = "bf16";
     cr_assert(assay_convert(&options, NULL, &gguf_error) == ASSAY_OK, "%s: %s", gguf_error.what,
               gguf_error.message);
     assay_model *made = gguf_source(output);

@@ -209,8 +209,9 @@ static void check_repeat(struct run *r, const struct assay_route *route)
     }
     trial_restore(r->trial, 1);
     size_t workspace = route->workspace == NULL ? 0 : route->workspace(r->context, r->trial->args);
-    assay_testing_workspace_mark(r->context, workspace);
-    assay_status status = invoke(r);
+    assay_status status = assay_testing_workspace_mark(r->context, workspace);
+    if (status == ASSAY_OK)
+        status = invoke(r);
     if (!assay_testing_workspace_marked(r->context, workspace))
         report(r, VERDICT_GUARD, "memory behind the workspace was written");
     if (status != ASSAY_OK)

@@ -29,8 +29,9 @@ int64_t assay_live_allocations(void);
 void assay_testing_limit_shared(assay_context *context, size_t bytes);
 
 /* Backend cpu. Marks what lies behind the first `bytes` bytes of the workspace, for which it makes
- * room; then whether no call has written there. Nothing to see where it could not: true. */
-void assay_testing_workspace_mark(assay_context *context, size_t bytes);
+ * room (ASSAY_E_MEMORY: there is none); then whether no call has written there. True where there is
+ * nothing to see: another backend, no workspace, one of a fixed size that has no room behind. */
+ASSAY_MUST_USE assay_status assay_testing_workspace_mark(assay_context *context, size_t bytes);
 bool assay_testing_workspace_marked(const assay_context *context, size_t bytes);
 
 /* assay_weights_encode_row and _decode_row with the kernels of one instruction set, which this

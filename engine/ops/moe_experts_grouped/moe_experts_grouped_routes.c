@@ -89,12 +89,17 @@ static const struct assay_boundary boundaries_avx512[] = {
 #endif
 
 #if defined(ASSAY_HAVE_DEVICE_ROUTES)
+static bool has_short_rows(const void *args)
+{
+    const struct assay_moe_experts_grouped_args *a = args;
+    return a->gate_up.columns <= LINEAR_GROUPED_GEMV_INNER &&
+           a->down.columns <= LINEAR_GROUPED_GEMV_INNER;
+}
+
 static bool has_few_tokens(const void *args)
 {
     const struct assay_moe_experts_grouped_args *a = args;
-    return a->x.extent[0] <= EXPERTS_GROUPED_FEW &&
-           a->gate_up.columns <= LINEAR_GROUPED_GEMV_INNER &&
-           a->down.columns <= LINEAR_GROUPED_GEMV_INNER;
+    return a->x.extent[0] <= EXPERTS_GROUPED_FEW && has_short_rows(args);
 }
 
 /* h, then d. */
@@ -170,6 +175,12 @@ static const struct assay_route routes[] = {
                  .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
                  .profile = ASSAY_PROFILE_A16X2, .when = "all calls", .workspace = tiled_workspace,
                  .boundaries = boundaries_tiled, .depth = depth_tiled),
+    /* The first one again, for devices whose blocks lack the memory of tiled. */
+    DEVICE_ROUTE("moe_experts_grouped.pairs", moe_experts_grouped_route_gemv,
+                 .invariance = ASSAY_BATCH_INVARIANT | ASSAY_WIDTH_INVARIANT,
+                 .profile = ASSAY_PROFILE_A16X2, .when = "H and F <= 32768",
+                 .accepts = has_short_rows, .workspace = gemv_workspace,
+                 .boundaries = boundaries_gemv, .depth = linear_grouped_depth_gemv),
 #endif
 #if defined(ASSAY_SIMD)
     {.name = "moe_experts_grouped.avx512.cpu",

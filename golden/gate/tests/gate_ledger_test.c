@@ -17,6 +17,8 @@
 
 #include <sqlite3.h>
 
+#include <assay/ledger.h>
+
 #include "gate_ledger.h"
 #include "gate_sample.h"
 
@@ -115,6 +117,25 @@ Test(gate_ledger, concurrent_writers)
                   "writer %d: status %d", i, status);
     }
     check_whole(WRITERS * TIMES);
+    free(result);
+}
+
+/* What a second process sees while the first one makes the file: a log already, and no tables. */
+Test(gate_ledger, half_made)
+{
+    struct gate_result *result = sample_result();
+    struct assay_error error = {0};
+    sqlite3 *db;
+    int version;
+    cr_assert(sqlite3_open(path, &db) == SQLITE_OK);
+    cr_assert(sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) == SQLITE_OK);
+    sqlite3 *reader;
+    cr_assert(assay_ledger_open(path, &reader, &version, &error) == ASSAY_E_NOT_FOUND, "%s",
+              error.message);
+    assay_error_clear(&error);
+    cr_assert(record(result, "{}", 1, &error) == ASSAY_OK, "%s", error.message);
+    sqlite3_close(db);
+    check_whole(1);
     free(result);
 }
 
