@@ -66,30 +66,43 @@ static assay_status check_schema(sqlite3 *db, const char *path, struct assay_err
 
 /* All in one statement, and so of one moment: another process may be making the file. */
 static assay_status read_identity(sqlite3 *db, const char *path, int *application, int *version,
-                                  int *tables, struct assay_error *error)
+                                  bool *is_fresh, struct assay_error *error)
 {
     static const char sql[] =
-        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
-        "FROM pragma_application_id, pragma_user_version";
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema), page_count "
+        "FROM pragma_application_id, pragma_user_version, pragma_page_count";
     sqlite3_stmt *statement = NULL;
     const bool good = sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
                       sqlite3_step(statement) == SQLITE_ROW;
     if (good) {
         *application = sqlite3_column_int(statement, 0);
         *version = sqlite3_column_int(statement, 1);
-        *tables = sqlite3_column_int(statement, 2);
+        *is_fresh = *application == 0 && *version == 0 && sqlite3_column_int(statement, 2) == 0 &&
+                    sqlite3_column_int(statement, 3) <= 1;
     }
     const assay_status status = good ? ASSAY_OK : assay_ledger_refusal(db, path, error);
     sqlite3_finalize(statement);
     return status;
 }
 
+static bool is_sound(sqlite3 *db)
+{
+    sqlite3_stmt *statement = NULL;
+    const bool sound =
+        sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW &&
+        strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
+    sqlite3_finalize(statement);
+    return sound;
+}
+
 static assay_status check_version(sqlite3 *db, const char *path, int *version,
                                   struct assay_error *error)
 {
-    int application = 0, tables = 0;
-    ASSAY_TRY(read_identity(db, path, &application, version, &tables, error));
-    if (application == 0 && *version == 0 && tables == 0)
+    int application = 0;
+    bool is_fresh = false;
+    ASSAY_TRY(read_identity(db, path, &application, version, &is_fresh, error));
+    if (is_fresh && is_sound(db))
         return assay_fail(error, ASSAY_E_NOT_FOUND, WHERE, path,
                           "is empty: no gate has been recorded, or its first one is just being");
     if (application != ASSAY_LEDGER_APPLICATION)

@@ -221,7 +221,6 @@ static assay_status open_file(gate_ledger *ledger, struct assay_error *error)
     if (sqlite3_open_v2(ledger->path, &ledger->db, flags, NULL) != SQLITE_OK)
         return refuse(ledger, "opening", error);
     sqlite3_busy_timeout(ledger->db, BUSY_MS);
-    TRY(use_log(ledger, error));
     TRY(execute(ledger, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; BEGIN IMMEDIATE",
                 "opening", error));
     const assay_status status = make_tables(ledger, error);
@@ -229,7 +228,9 @@ static assay_status open_file(gate_ledger *ledger, struct assay_error *error)
         (void)sqlite3_exec(ledger->db, "ROLLBACK", NULL, NULL, NULL);
         return status;
     }
-    return execute(ledger, "COMMIT", "opening", error);
+    TRY(execute(ledger, "COMMIT", "opening", error));
+    /* Last: it changes the file outside of any transaction, and what is refused stays as it was. */
+    return use_log(ledger, error);
 }
 
 assay_status gate_ledger_open(const char *path, gate_ledger **ledger, struct assay_error *error)
