@@ -166,8 +166,9 @@ static assay_status read_rules(const char *file, const json_t *root, struct reci
     if (count == 0)
         return assay_fail(error, ASSAY_E_PARSE, file, "rules",
                           "is missing, empty or not an array of rules");
-    if (name != NULL && !json_is_string(name))
-        return assay_fail(error, ASSAY_E_PARSE, file, "name", "is not a string");
+    if (name != NULL && (!json_is_string(name) || json_string_length(name) == 0))
+        return assay_fail(error, ASSAY_E_PARSE, file, "name",
+                          "is not a string of one character or more");
     recipe->name = assay_duplicate(name != NULL ? json_string_value(name) : file);
     if (recipe->name == NULL)
         return no_memory(error);

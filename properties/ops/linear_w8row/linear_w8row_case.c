@@ -27,8 +27,8 @@ static const char *const gains[] = {"even", "outliers", "lognormal"};
 
 #define FLOATS (1u << ASSAY_F32 | 1u << ASSAY_BF16)
 
-/* 8-bit codes beyond the first slice of columns. */
-static const char *const together[] = {"w=3 K=1100", NULL};
+/* Codes of 8, 5 and 6 bits beyond the first slice of columns. */
+static const char *const together[] = {"w=3 K=1100", "w=1 K=1100", "w=2 K=1100", NULL};
 
 static const struct case_param params[] = {
     {.name = "T", .kind = CASE_COUNT, .lo = 0, .hi = 4096, .fallback = 3, .values = row_counts},
