@@ -78,7 +78,7 @@ static assay_status read_identity(sqlite3 *db, const char *path, int *applicatio
         *application = sqlite3_column_int(statement, 0);
         *version = sqlite3_column_int(statement, 1);
         *is_fresh = *application == 0 && *version == 0 && sqlite3_column_int(statement, 2) == 0 &&
-                    sqlite3_column_int(statement, 3) <= 1;
+                    sqlite3_column_int(statement, 3) == 1;
     }
     const assay_status status = good ? ASSAY_OK : assay_ledger_refusal(db, path, error);
     sqlite3_finalize(statement);

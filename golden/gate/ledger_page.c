@@ -153,7 +153,8 @@ static void write_row(const json_t *run, const char *trades, FILE *out)
     gate_report_trade_changes(out, trades);
     fputs("</td>", out);
     if (run == NULL) {
-        fputs("<td>-</td><td>-</td><td class=\"open\">not gated</td><td>the ledger holds no run"
+        fputs("<td>-</td><td>-</td><td class=\"open\">not gated</td><td>no run in the ledger: not "
+              "asked for, or the option does not apply to this model"
               "</td></tr>\n",
               out);
         return;

@@ -146,7 +146,9 @@ static void write_row(const json_t *run, const char *trades, FILE *out)
     write_change(trades, out);
     fputs(" |", out);
     if (run == NULL) {
-        fputs(" - | - | - | - | not gated | the ledger holds no run |\n", out);
+        fputs(" - | - | - | - | not gated | no run in the ledger: not asked for, or the option "
+              "does not apply to this model |\n",
+              out);
         return;
     }
     write_quality(run, "decode", out);
