@@ -13,7 +13,7 @@ while [ "$seed" -lt $((first + count)) ]; do
     if ! "$program" verify --backend "$backend" --seed "$seed" ${JOBS:+--jobs "$JOBS"} "$@" >"$log" 2>&1; then
         bad=$((bad + 1))
         echo "seed $seed:"
-        tail -n 20 "$log"
+        grep -A 3 -E '^(FAILED|MISTRUSTED|NOT RUN|assay)' "$log" || tail -n 5 "$log"
     fi
     done=$(sed -n 's/^\([0-9]*\) cases, .*/\1/p' "$log" | tail -n 1)
     cases=$((cases + ${done:-0}))

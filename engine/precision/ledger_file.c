@@ -104,7 +104,7 @@ static assay_status check_version(sqlite3 *db, const char *path, int *version,
     ASSAY_TRY(read_identity(db, path, &application, version, &is_fresh, error));
     if (is_fresh && is_sound(db))
         return assay_fail(error, ASSAY_E_NOT_FOUND, WHERE, path,
-                          "is empty: no gate has been recorded, or its first one is just being");
+                          "is empty: no gate has been recorded in it");
     if (application != ASSAY_LEDGER_APPLICATION)
         return assay_fail(error, ASSAY_E_CORRUPT, WHERE, path,
                           "is an SQLite file of another program: name another file");

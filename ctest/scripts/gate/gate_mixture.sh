@@ -15,7 +15,8 @@ out '0 inconclusive'
 out 'run 1, '
 expect 0 "$assay" ledger show 1
 out 'FP64 reference'
-out 'baseline'
+checks=$((checks + 1))
+grep -q '^baseline  *reference_difference_most .* met$' "$work/out" || fail 'the losses are not those of the reference'
 expect 0 "$assay" ledger table -o "$work/table.md"
 holds "$work/table.md" '## tiny-hybrid-moe'
 finish
